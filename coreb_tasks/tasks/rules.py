@@ -1,0 +1,80 @@
+"""The rules of the papers that mteb's own scoring lacks, one function each. Knows no mteb.
+
+A ranking lists document ids, best first; a run maps query ids to document ids to scores; qrels map query ids to
+document ids to grades. Shares and metrics lie in 0..1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+Qrels = Mapping[str, Mapping[str, int]]
+CUT_OFFS = (1, 3, 5, 10, 20, 100)
+_DIGITS = 5  # as mteb rounds
+
+# pytrec_eval's names of the metrics of a query, and mteb's
+_METRICS = {"ndcg_cut": "ndcg", "map_cut": "map", "recall": "recall", "P": "precision", "success": "hit_rate"}
+
+
+def at_level(qrels: Qrels, level: int) -> dict[str, dict[str, int]]:
+    """Judgments with every grade of ``level`` or more as 1 and every other as 0.
+
+    CoREB (arXiv:2605.04615), protocol of tables 3 and 14: recall, MAP, precision, MRR and hit rate count only grade 2;
+    for nDCG grade 1 becomes 0, so that a hard negative has no gain but takes up its rank. nDCG is linear in the gain,
+    so that one relevant grade may as well be 1. A query without a relevant document keeps its zeros: it scores 0 and
+    counts (negative pairs of ``c2t_match``).
+    """
+    return {
+        query: {document: int(grade >= level) for document, grade in documents.items()}
+        for query, documents in qrels.items()
+    }
+
+
+def ranking(scores: Mapping[str, float]) -> list[str]:
+    """Document ids, best first; ties by document id descending, as trec_eval breaks them."""
+    return [document for document, _ in sorted(scores.items(), key=lambda item: (item[1], item[0]), reverse=True)]
+
+
+def reciprocal_rank(ranked: Sequence[str], relevant: Iterable[str], cut_off: int) -> float:
+    """One over the rank of the first relevant document of the first ``cut_off``; 0 without one."""
+    relevant = set(relevant)
+    return next((1 / rank for rank, document in enumerate(ranked[:cut_off], start=1) if document in relevant), 0.0)
+
+
+def hard_negative_intrudes(
+    ranked: Sequence[str], grades: Mapping[str, int], level: int, cut_off: int = 10
+) -> bool | None:
+    """Whether the best hard negative of the first ``cut_off`` ranks above the best relevant document.
+
+    None where these do not hold one of each. Hard negatives are judged above 0 and below ``level``.
+    CoREB (arXiv:2605.04615), intrusion rate at 10.
+    """
+    first: dict[bool, int] = {}
+    for rank, document in enumerate(ranked[:cut_off]):
+        if grades.get(document, 0) > 0:
+            first.setdefault(grades[document] >= level, rank)
+    return first[False] < first[True] if len(first) == 2 else None
+
+
+def query_metrics(
+    pytrec_scores: Mapping[str, float], ranked: Sequence[str], relevant: Iterable[str]
+) -> dict[str, float]:
+    """One query's metrics under mteb's names, from pytrec_eval's of the same query."""
+    relevant = set(relevant)
+    metrics = {f"mrr_at_{cut_off}": reciprocal_rank(ranked, relevant, cut_off) for cut_off in CUT_OFFS}
+    for name, value in pytrec_scores.items():
+        metric, cut_off = name.rsplit("_", maxsplit=1)
+        metrics[f"{_METRICS[metric]}_at_{cut_off}"] = value
+    return metrics
+
+
+def mean_metrics(queries: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Mean of each metric over queries (all of them have the same metrics), in mteb's arithmetic: a plain sum."""
+    return {metric: round(sum(query[metric] for query in queries) / len(queries), _DIGITS) for metric in queries[0]}
+
+
+def intrusion_rate(intrusions: Iterable[bool | None]) -> dict[str, float]:
+    """Share of intruded queries, and the number of queries it is taken over; no rate over no query."""
+    decided = [intruded for intruded in intrusions if intruded is not None]
+    rate = {"hard_negative_intrusion_at_10": round(sum(decided) / len(decided), _DIGITS)} if decided else {}
+    return {**rate, "hard_negative_intrusion_n": len(decided)}

@@ -1,0 +1,78 @@
+"""Stub models and a way to run a tiny task through mteb's public calls."""
+
+import mteb
+import numpy as np
+import pytest
+from mteb.models import ModelMeta
+
+from coreb_tasks.tasks.table import task_class
+
+
+class Stub:
+    """What every stub model has: a name of its own, so that no two share a result."""
+
+    def __init__(self, name="stub/model"):
+        self.mteb_model_meta = ModelMeta.create_empty({"name": name, "revision": "1"})
+
+
+class StubSearch(Stub):
+    """A model that brings its own search and returns a given run, whatever it is asked."""
+
+    def __init__(self, run):
+        super().__init__()
+        self.run = run
+
+    def index(self, corpus, **kwargs):
+        pass
+
+    def search(self, queries, **kwargs):
+        return {query: dict(ranked) for query, ranked in self.run.items()}
+
+
+class StubEncoder(Stub):
+    """An encoder with a vector for each text; ``seen`` collects the texts of each side as they arrive."""
+
+    def __init__(self, vectors=None, default=(1.0, 0.0)):
+        super().__init__()
+        self.vectors = vectors or {}
+        self.default = default
+        self.seen = {"query": [], "document": []}
+
+    def encode(self, inputs, *, prompt_type, **kwargs):
+        texts = [text for batch in inputs for text in batch["text"]]
+        self.seen[prompt_type.value] += texts
+        return np.array([self.vectors.get(text, self.default) for text in texts], dtype=np.float32)
+
+    def similarity(self, embeddings1, embeddings2):
+        return embeddings1 @ embeddings2.T
+
+    def similarity_pairwise(self, embeddings1, embeddings2):
+        return (embeddings1 * embeddings2).sum(axis=1)
+
+
+@pytest.fixture
+def task_of(hub):
+    """The tiny task of a kind (T2C, C2C)."""
+    return lambda kind="T2C": task_class(hub.task(kind))()
+
+
+@pytest.fixture
+def evaluate(task_of):
+    """Scores of a model on the tiny task of a kind, as mteb returns them."""
+
+    def evaluate(model, kind="T2C", **kwargs):
+        result = mteb.evaluate(model, task_of(kind), cache=None, co2_tracker=False, show_progress_bar=False, **kwargs)
+        return result.task_results[0].scores["test"][0]
+
+    return evaluate
+
+
+@pytest.fixture
+def stubs():
+    """The stub classes: ``stubs.search(run)``, ``stubs.encoder(vectors)``."""
+
+    class Stubs:
+        search = StubSearch
+        encoder = StubEncoder
+
+    return Stubs

@@ -1,0 +1,8 @@
+"""Thin overrides around models and search. They know no benchmark."""
+
+# First: it runs the start-up hook, which must not meet a half-imported module of this package.
+import mteb  # noqa: F401
+
+from coreb_tasks.wrappers.search import SEARCH_DEPTH, SearchError, protocol_search
+
+__all__ = ["SEARCH_DEPTH", "SearchError", "protocol_search"]
