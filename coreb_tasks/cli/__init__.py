@@ -1,0 +1,25 @@
+"""The command line ``coreb-tasks``. Each subcommand is a module here with ``add_arguments`` and ``run``."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from types import ModuleType
+
+from coreb_tasks import __version__
+from coreb_tasks.cli import list as list_
+from coreb_tasks.cli import report
+
+SUBCOMMANDS: dict[str, ModuleType] = {"list": list_, "report": report}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a subcommand; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="coreb-tasks", description="CoREB, CPRet and 1C-Ebench as MTEB tasks.")
+    parser.add_argument("--version", action="version", version=f"coreb-tasks {__version__}")
+    subparsers = parser.add_subparsers(dest="subcommand", required=True)
+    for name, module in SUBCOMMANDS.items():
+        summary = (module.__doc__ or "").splitlines()[0]
+        module.add_arguments(subparsers.add_parser(name, help=summary, description=summary))
+    options = parser.parse_args(arguments)
+    return int(SUBCOMMANDS[options.subcommand].run(options))

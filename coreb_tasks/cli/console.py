@@ -1,0 +1,23 @@
+"""Tables on the terminal."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Collection, Iterable, Sequence
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], numbers: Collection[int] = ()) -> None:
+    """Print a table; ``numbers`` are the positions of right-aligned columns. A pipe gets it in full width."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for position, column in enumerate(columns):
+        table.add_column(column, justify="right" if position in numbers else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 10_000
+    Console(width=width).print(table)

@@ -1,0 +1,142 @@
+"""Print the scores of MTEB result files as a table."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from coreb_tasks.cli.console import print_table
+
+SHOWN = {
+    "queries": "n_queries",
+    "nDCG@10": "ndcg_at_10",
+    "Recall@10": "recall_at_10",
+    "MRR@10": "mrr_at_10",
+    "intrusion": "hard_negative_intrusion_at_10",
+}
+NOT_RESULTS = {"model_meta.json"}
+
+
+@dataclass(frozen=True)
+class Scores:
+    """One subset of one result file. ``values`` holds mteb's keys, those of slices included."""
+
+    model: str
+    run: str  # what tells runs of one model apart: its revision, and the experiment folder where there is one
+    task: str
+    split: str
+    subset: str
+    values: dict[str, Any]
+
+
+class ResultFileError(ValueError):
+    """A file that should be a result of mteb and is not. Says which and why."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", type=Path, help="folder with MTEB results (mteb run's --output-folder), or one file")
+    parser.add_argument("--slices", action="store_true", help="also a row for each subtask and language")
+
+
+def run(options: argparse.Namespace) -> int:
+    if not options.folder.exists():
+        return _fail([f"{options.folder}: no such folder or file; expected the folder that mteb wrote results to"])
+    found: list[Scores] = []
+    faults = []
+    for file in result_files(options.folder):
+        try:
+            found += read_scores(file)
+        except ResultFileError as error:
+            faults.append(str(error))
+    if found:
+        runs = {scores.model: len({other.run for other in found if other.model == scores.model}) for scores in found}
+        rows = [
+            row for scores in found for row in _rows(scores, slices=options.slices, name_run=runs[scores.model] > 1)
+        ]
+        columns = ["model", "task", "split", "subset", *(["slice"] if options.slices else []), *SHOWN]
+        print_table(columns, sorted(rows), numbers=range(len(columns) - len(SHOWN), len(columns)))
+    elif not faults:
+        faults.append(f"{options.folder}: no MTEB result files (TASK.json) in it")
+    return _fail(faults) if faults else 0
+
+
+def result_files(folder: Path) -> list[Path]:
+    """The files below a folder that should be results: all JSON but model metadata and predictions."""
+    if folder.is_file():
+        return [folder]
+    files = sorted(folder.rglob("*.json"))
+    return [file for file in files if file.name not in NOT_RESULTS and not file.name.endswith("_predictions.json")]
+
+
+def read_scores(file: Path) -> list[Scores]:
+    """The scores of a result file, for each split and subset.
+
+    Raises:
+        ResultFileError: the file is no result of mteb.
+    """
+    try:
+        result = json.loads(file.read_text(encoding="utf-8"))
+        found = [
+            Scores(*_model(file), _expect(str, result["task_name"]), split, _expect(str, values["hf_subset"]), values)
+            for split, subsets in result["scores"].items()
+            for values in subsets
+        ]
+        if not found:
+            raise ValueError("it holds no scores")
+        for scores in found:
+            for key, value in scores.values.items():
+                if value is not None and key.rpartition("/")[2] in SHOWN.values():
+                    _expect(int | float, value)
+    except (OSError, ValueError) as error:
+        raise ResultFileError(f"{file}: cannot be read ({error})") from error
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ResultFileError(f"{file}: not a result file of mteb ({type(error).__name__}: {error})") from error
+    return found
+
+
+def _expect(kind: Any, value: Any) -> Any:
+    if not isinstance(value, kind):
+        raise TypeError(f"expected {getattr(kind, '__name__', 'a number')}, got {value!r}")
+    return value
+
+
+def _model(file: Path) -> tuple[str, str]:
+    """Name of the model and of the run, from mteb's folders: org__name/revision[/experiments/settings]/TASK.json.
+
+    The metadata beside the result, where there are any, name the model in its own spelling.
+    """
+    folder, experiment = file.resolve().parent, []
+    if folder.parent.name == "experiments":
+        folder, experiment = folder.parent.parent, [folder.name]
+    run = ", ".join([folder.name, *experiment])
+    metadata = file.parent / "model_meta.json"
+    try:
+        return str(json.loads(metadata.read_text(encoding="utf-8"))["name"]), run
+    except FileNotFoundError:
+        return folder.parent.name.replace("__", "/"), run
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ResultFileError(f"{metadata}: not the model metadata that mteb writes ({error})") from error
+
+
+def _rows(scores: Scores, *, slices: bool, name_run: bool) -> Iterator[list[str]]:
+    head = [f"{scores.model} ({scores.run})" if name_run else scores.model, scores.task, scores.split, scores.subset]
+    yield [*head, *([""] if slices else []), *_cells(scores.values, "")]
+    if slices:
+        for name in dict.fromkeys(key.rsplit("/", 1)[0] for key in scores.values if "/" in key):
+            yield [*head, name, *_cells(scores.values, f"{name}/")]
+
+
+def _cells(values: dict[str, Any], prefix: str) -> list[str]:
+    cells = (values.get(prefix + key) for key in SHOWN.values())
+    return ["-" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.5f}" for value in cells]
+
+
+def _fail(faults: list[str]) -> int:
+    for fault in faults:
+        print(f"coreb-tasks report: {fault}", file=sys.stderr)
+    return 1

@@ -1,0 +1,240 @@
+"""``coreb-tasks report`` on result files in mteb's shape."""
+
+import json
+import math
+import re
+
+import pytest
+
+from coreb_tasks.cli import main
+
+SCORES = {
+    "hf_subset": "default",
+    "languages": ["eng-Latn"],
+    "main_score": 0.61803,
+    "n_queries": 1123,
+    "ndcg_at_10": 0.61803,
+    "recall_at_10": 0.70711,
+    "mrr_at_10": 0.57722,
+    "hard_negative_intrusion_at_10": 0.25,
+    "hard_negative_intrusion_n": 8,
+}
+SHOWN = ["1,123", "0.61803", "0.70711", "0.57722", "0.25000"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    return tmp_path / "results"
+
+
+@pytest.fixture
+def store(folder):
+    """Writes a result file of a model as mteb does, and returns it."""
+
+    def store(task="CoREB-T2C", scores=SCORES, model="org/model", *, split="test", meta=True, folder=folder):
+        revision = folder / "results" / model.replace("/", "__") / "abc123"
+        revision.mkdir(parents=True, exist_ok=True)
+        if meta:
+            (revision / "model_meta.json").write_text(json.dumps({"name": model, "revision": "abc123"}))
+        subsets = scores if isinstance(scores, list) else [scores]
+        result = {"dataset_revision": "sha256:0", "task_name": task, "scores": {split: subsets}}
+        file = revision / f"{task}.json"
+        file.write_text(json.dumps(result), encoding="utf-8")
+        return file
+
+    return store
+
+
+@pytest.fixture
+def report(capsys, folder):
+    """Runs it; the exit code, the rows of the table (lists of cells; empty cells leave none) and stderr."""
+
+    def report(*options, path=folder):
+        code = main(["report", str(path), *options])
+        written = capsys.readouterr()
+        rows = [re.split(r" {2,}", line.strip()) for line in written.out.splitlines() if line.strip(" ─")]
+        return code, rows, written.err
+
+    return report
+
+
+def test_values_stand_as_in_the_file(store, report):
+    store()
+    code, (head, row), errors = report()
+    assert head == ["model", "task", "split", "subset", "queries", "nDCG@10", "Recall@10", "MRR@10", "intrusion"]
+    assert row == ["org/model", "CoREB-T2C", "test", "default", *SHOWN]
+    assert (code, errors) == (0, "")
+
+
+def test_each_model_task_split_and_subset_has_a_row(store, report):
+    store("CoREB-T2C")
+    store("CoREB-C2C", [{**SCORES, "hf_subset": "go"}, {**SCORES, "hf_subset": "any"}], split="dev")
+    store("CoREB-T2C", model="org/another")
+    _, rows, _ = report()
+    assert [row[:4] for row in rows[1:]] == [
+        ["org/another", "CoREB-T2C", "test", "default"],
+        ["org/model", "CoREB-C2C", "dev", "any"],
+        ["org/model", "CoREB-C2C", "dev", "go"],
+        ["org/model", "CoREB-T2C", "test", "default"],
+    ]
+
+
+@pytest.mark.parametrize(
+    "missing", ["n_queries", "ndcg_at_10", "recall_at_10", "mrr_at_10", "hard_negative_intrusion_at_10"]
+)
+def test_a_missing_value_is_a_dash_in_its_place(store, report, missing):
+    keys = ["n_queries", "ndcg_at_10", "recall_at_10", "mrr_at_10", "hard_negative_intrusion_at_10"]
+    store("Absent", {key: value for key, value in SCORES.items() if key != missing})
+    store("Null", {**SCORES, missing: None})
+    code, (_, absent, null), _ = report()
+    expected = ["-" if key == missing else shown for key, shown in zip(keys, SHOWN, strict=True)]
+    assert absent[4:] == null[4:] == expected
+    assert code == 0
+
+
+def test_zero_is_a_value(store, report):
+    store(scores={**SCORES, "ndcg_at_10": 0.0, "n_queries": 0})
+    _, (_, row), _ = report()
+    assert row[4:6] == ["0", "0.00000"]
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_a_value_that_is_not_finite_is_shown_as_it_is(store, report, value):
+    assert ("NaN" in store(scores={**SCORES, "ndcg_at_10": value}).read_text()) == math.isnan(value)
+    code, (_, row), _ = report()
+    assert (code, row[5]) == (0, str(value))
+
+
+SLICED = {
+    **SCORES,
+    "t2c_search_go/n_queries": 12,
+    "t2c_search_go/ndcg_at_10": 0.5,
+    "t2c_search_go/recall_at_10": 0.75,
+    "t2c_search_go/mrr_at_10": 0.125,
+    "language=none/ndcg_at_10": 0.375,
+    "language=none/hard_negative_intrusion_at_10": 1.0,
+}
+
+
+def test_slices_are_rows_of_their_own_on_request(store, report):
+    store(scores=SLICED)
+    code, (head, whole, *slices), _ = report("--slices")
+    assert head[3:6] == ["subset", "slice", "queries"]
+    assert whole == ["org/model", "CoREB-T2C", "test", "default", *SHOWN]
+    assert [row[:4] for row in slices] == [["org/model", "CoREB-T2C", "test", "default"]] * 2
+    assert sorted(row[4:] for row in slices) == [
+        ["language=none", "-", "0.37500", "-", "-", "1.00000"],
+        ["t2c_search_go", "12", "0.50000", "0.75000", "0.12500", "-"],
+    ]
+    assert code == 0
+
+
+def test_slices_are_left_out_otherwise(store, report):
+    store(scores=SLICED)
+    assert report()[1][1:] == [["org/model", "CoREB-T2C", "test", "default", *SHOWN]]
+
+
+BAD = {
+    "broken JSON": '{"task_name": "X", ',
+    "an empty file": "",
+    "another shape": '{"name": "no result"}',
+    "a list": "[1, 2]",
+    "a number": "3",
+    "no scores": '{"task_name": "X"}',
+    "scores of another shape": '{"task_name": "X", "scores": [1]}',
+    "a split of another shape": '{"task_name": "X", "scores": {"test": 3}}',
+    "a subset of another shape": '{"task_name": "X", "scores": {"test": ["default"]}}',
+    "a subset without its name": '{"task_name": "X", "scores": {"test": [{"ndcg_at_10": 1.0}]}}',
+    "not UTF-8": b'{"task_name": "\xff"}',
+    "a metric that is a text": '{"task_name": "X", "scores": {"test": [{"hf_subset": "d", "ndcg_at_10": "high"}]}}',
+    "a metric that is a list": '{"task_name": "X", "scores": {"test": [{"hf_subset": "d", "ndcg_at_10": [1]}]}}',
+    "a task without a name": '{"task_name": null, "scores": {"test": [{"hf_subset": "d"}]}}',
+    "a slice's metric that is a text": (
+        '{"task_name": "X", "scores": {"test": [{"hf_subset": "d", "part/ndcg_at_10": "high"}]}}'
+    ),
+    "a subset that is a number": '{"task_name": "X", "scores": {"test": [{"hf_subset": 1}]}}',
+}
+
+
+@pytest.mark.parametrize("content", BAD.values(), ids=BAD)
+def test_a_bad_file_is_named_and_the_good_ones_are_still_printed(store, report, content):
+    good = store()
+    bad = good.with_name("Bad.json")
+    bad.write_bytes(content if isinstance(content, bytes) else content.encode())
+    code, rows, errors = report()
+    assert code == 1
+    assert rows[1:] == [["org/model", "CoREB-T2C", "test", "default", *SHOWN]]
+    assert errors.startswith(f"coreb-tasks report: {bad}: ")
+    assert len(errors.splitlines()) == 1
+
+
+def test_every_bad_file_is_named(store, report):
+    good = store()
+    bad = [good.with_name(name) for name in ("A.json", "B.json")]
+    for file in bad:
+        file.write_text("{")
+    good.unlink()
+    code, rows, errors = report()
+    assert (code, rows) == (1, [])
+    assert [str(file) in line for file, line in zip(bad, errors.splitlines(), strict=True)] == [True, True]
+
+
+@pytest.mark.parametrize("content", ["{", '{"revision": "abc"}', "[]"])
+def test_bad_model_metadata_are_named(store, report, content):
+    metadata = store().with_name("model_meta.json")
+    metadata.write_text(content)
+    store("CoREB-C2C", model="org/good")
+    code, rows, errors = report()
+    assert code == 1
+    assert [row[0] for row in rows[1:]] == ["org/good"]
+    assert str(metadata) in errors
+
+
+def test_without_model_metadata_the_folder_names_the_model(store, report):
+    store(meta=False)
+    assert report()[1][1][0] == "org/model"
+
+
+def test_one_file_can_be_given(store, report):
+    store("CoREB-C2C")
+    file = store("CoREB-T2C")
+    code, rows, _ = report(path=file)
+    assert code == 0
+    assert [row[1] for row in rows[1:]] == ["CoREB-T2C"]
+
+
+@pytest.mark.parametrize("path", ["CoREB-T2C.json", "."])
+@pytest.mark.parametrize("meta", [True, False], ids=["metadata", "no metadata"])
+def test_the_model_is_named_from_within_its_folder_too(store, report, monkeypatch, path, meta):
+    monkeypatch.chdir(store(meta=meta).parent)
+    assert report(path=path)[1][1][0] == "org/model"
+
+
+def test_what_mteb_writes_beside_results_is_passed_over(store, report):
+    file = store()
+    file.with_name("CoREB-T2C_predictions.json").write_text("{}")
+    file.with_name("run_settings.jsonl").write_text("{}")
+    code, rows, errors = report()
+    assert (code, len(rows), errors) == (0, 2, "")
+
+
+def test_a_folder_without_results_is_an_error(folder, report):
+    folder.mkdir()
+    (folder / "notes.txt").write_text("none")
+    code, rows, errors = report()
+    assert (code, rows) == (1, [])
+    assert f"{folder}: no MTEB result files" in errors
+
+
+def test_a_folder_that_is_not_there_is_an_error(folder, report):
+    code, rows, errors = report()
+    assert (code, rows) == (1, [])
+    assert f"{folder}: no such folder" in errors
+
+
+def test_square_brackets_and_long_names_are_printed_as_they_are(store, report):
+    name = "CoREB-[bold]" + "x" * 300
+    file = store()
+    file.write_text(file.read_text().replace("CoREB-T2C", name))
+    assert report()[1][1][1] == name
