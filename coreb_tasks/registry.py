@@ -96,8 +96,8 @@ class _CurrentResults:
 
     def load_task_result(self, *args: Any, **kwargs: Any) -> TaskResult | None:
         result: TaskResult | None = self.cache.load_task_result(*args, **kwargs)
-        why = result and self.task.why_stale(result)
-        if not why:
+        why = None if result is None else self.task.why_stale(result)
+        if result is None or why is None:
             return result
         if not self.may_run:
             raise ValueError(
@@ -115,9 +115,9 @@ def _warn_of_stale(result: TaskResult, why: str) -> None:
 def _get_missing_evaluations(original: Callable[..., Any], existing_results: Any, *args: Any, **kwargs: Any) -> Any:
     from coreb_tasks.tasks.table import TASKS
 
-    task = existing_results and TASKS.get(existing_results.task_name)
-    why = task and task().why_stale(existing_results)
-    if why:
+    task = TASKS.get(existing_results.task_name) if existing_results else None
+    why = None if task is None else task().why_stale(existing_results)
+    if why is not None:
         _warn_of_stale(existing_results, why)
         existing_results = None
     return original(existing_results, *args, **kwargs)
