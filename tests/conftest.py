@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # no test may call the network
+os.environ["PYTHONSAFEPATH"] = "1"  # programs that the tests start see the package as installed, not the clone
 
 from coreb_tasks.data import measure
 from coreb_tasks.facts import TASKS, Task

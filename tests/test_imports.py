@@ -1,9 +1,11 @@
 """Every module of the package can be the first that is imported, and those that read results stay light."""
 
 import json
+import os
 import pkgutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -107,3 +109,13 @@ def test_list_and_report_load_nothing_heavy(tmp_path):
     out = start(program, str(tmp_path)).splitlines()
     assert out[-1] == "[0, 0] []"
     assert any("0.25000" in line for line in out)
+
+
+def test_a_program_that_starts_in_a_clone_finds_the_whole_package():
+    clone = Path(__file__).parents[1]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
+    program = "import coreb_tasks.data, coreb_tasks.task_metadata as metadata; print(metadata.__file__)"
+    ran = subprocess.run(
+        [sys.executable, "-c", program], cwd=clone, env=environment, capture_output=True, text=True, check=True
+    )
+    assert Path(ran.stdout.strip()) == clone / "task_metadata" / "__init__.py"
