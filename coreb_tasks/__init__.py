@@ -6,6 +6,7 @@ Importing it twice is harmless. It does not import mteb itself, so that the comm
 
 import importlib
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 import _coreb_tasks_autoload
@@ -15,9 +16,8 @@ __version__ = version("coreb-tasks")
 
 # Python puts the current folder first, so that in a clone this file is imported from there and not as installed. Two
 # parts of the package lie beside it there.
-_clone = Path(__file__).parents[1]
-if (_clone / "wrappers").is_dir() and (_clone / "task_metadata").is_dir():
-    __path__.append(str(_clone))
+if find_spec("coreb_tasks.wrappers") is None:
+    __path__.append(str(Path(__file__).parents[1]))
 
 if _coreb_tasks_autoload.mteb_needs_registration():
     importlib.import_module("coreb_tasks.registry").register()

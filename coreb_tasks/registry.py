@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import importlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import wraps
 from importlib.metadata import requires, version
 from typing import TYPE_CHECKING, Any
 
 from packaging.requirements import Requirement
 
+from coreb_tasks.facts import SUITES, Suite
+
 if TYPE_CHECKING:
+    from mteb import Benchmark
     from mteb.results import TaskResult
 
     from coreb_tasks.tasks.base import ProtocolRetrieval
@@ -27,34 +31,63 @@ class RegistrationError(ImportError):
 
 
 def register() -> None:
-    """Make mteb know every task. Doing it twice is harmless.
+    """Make mteb know every task and benchmark. Doing it twice is harmless.
 
     Raises:
-        RegistrationError: mteb is of a version that is not supported, or has a task of the same name (the other
-            tasks are registered all the same).
+        RegistrationError: mteb is of a version that is not supported, or has a task or benchmark of the same name
+            (the others are registered all the same).
     """
     _check_version()
-    from coreb_tasks.tasks.table import TASKS
+    from coreb_tasks.tasks.table import OVERALL_TASKS, TASKS
 
     _guard_stored_results()
-    # By import_module, because mteb's functions of the same names hide the modules.
-    home: Any = importlib.import_module("mteb.get_tasks")
-    taken = {name: home._TASKS_REGISTRY[name] for name in TASKS if name in home._TASKS_REGISTRY}
-    new = tuple(task for name, task in TASKS.items() if name not in taken)
-    home.TASK_LIST += new
-    home._TASKS_REGISTRY.update({task.metadata.name: task for task in new})
-    for original, similar in home._create_similar_tasks(new).items():
-        home._SIMILAR_TASKS[original].extend(similar)
-    conflicts = [
-        f"{name} ({taken[name].__module__}, ours is {TASKS[name].__module__})"
-        for name in taken
-        if taken[name] is not TASKS[name]
-    ]
+    _wrap_once(importlib.import_module("mteb.benchmarks.get_benchmark"), "_build_registry", _build_registry)
+    conflicts = _register_tasks({**TASKS, **OVERALL_TASKS})
     if conflicts:
         raise RegistrationError(
             f"mteb already has tasks of these names: {', '.join(conflicts)}. They stay mteb's; "
             "a newer coreb-tasks or another mteb is needed for ours."
         )
+
+
+def _register_tasks(tasks: Mapping[str, Any]) -> list[str]:
+    """Add tasks to mteb's; returns those whose name another task has."""
+    # By import_module, because mteb's functions of the same names hide the modules.
+    home: Any = importlib.import_module("mteb.get_tasks")
+    taken = {name: home._TASKS_REGISTRY[name] for name in tasks if name in home._TASKS_REGISTRY}
+    new = tuple(task for name, task in tasks.items() if name not in taken)
+    home.TASK_LIST += new
+    home._TASKS_REGISTRY.update({task.metadata.name: task for task in new})
+    for original, similar in home._create_similar_tasks(new).items():
+        home._SIMILAR_TASKS[original].extend(similar)
+    return [
+        f"{name} ({taken[name].__module__}, ours is {tasks[name].__module__})"
+        for name in taken
+        if taken[name] is not tasks[name]
+    ]
+
+
+def _build_registry(original: Callable[..., dict[str, Benchmark]]) -> dict[str, Benchmark]:
+    """mteb's benchmarks and ours. mteb builds its own when it is first asked for one, and keeps the dict."""
+    registry = original()
+    for name, suite in SUITES.items():
+        if name not in registry:
+            registry[name] = _benchmark(suite)
+        elif registry[name].reference != suite.benchmark.reference:
+            logger.warning("mteb already has a benchmark %s (%s); it stays mteb's.", name, registry[name].reference)
+    return registry
+
+
+def _benchmark(suite: Suite) -> Benchmark:
+    import mteb
+
+    return mteb.Benchmark(
+        name=suite.name,
+        tasks=mteb.get_tasks(tasks=list(suite.tasks)),
+        description=suite.description,
+        reference=suite.benchmark.reference,
+        citation=suite.benchmark.bibtex_citation,
+    )
 
 
 def _check_version() -> None:
@@ -66,10 +99,11 @@ def _check_version() -> None:
 
 def _guard_stored_results() -> None:
     """mteb returns a stored result whatever its dataset revision. Ours must be of the task's data and level."""
-    from mteb.deprecated_evaluator import MTEB
+    from mteb import MTEB, ResultCache
 
     _wrap_once(importlib.import_module("mteb.evaluate"), "_check_cache", _check_cache)
     _wrap_once(MTEB, "_get_missing_evaluations", _get_missing_evaluations)
+    _wrap_once(ResultCache, "load_results", _load_results)
 
 
 def _wrap_once(owner: Any, name: str, wrapper: Callable[..., Any]) -> None:
@@ -77,12 +111,16 @@ def _wrap_once(owner: Any, name: str, wrapper: Callable[..., Any]) -> None:
     if getattr(original, "coreb_tasks_wrapper", None) is None:
         replacement: Any = wraps(original)(lambda *args, **kwargs: wrapper(original, *args, **kwargs))
         replacement.coreb_tasks_wrapper = wrapper
-        setattr(owner, name, staticmethod(replacement) if isinstance(owner, type) else replacement)
+        static = isinstance(vars(owner)[name], staticmethod)
+        setattr(owner, name, staticmethod(replacement) if static else replacement)
 
 
 def _check_cache(original: Callable[..., Any], task: Any, meta: Any, cache: Any, overwrite_strategy: Any) -> Any:
     from coreb_tasks.tasks.base import ProtocolRetrieval
+    from coreb_tasks.tasks.overall import OverallScore
 
+    if isinstance(task, OverallScore):
+        cache = None  # its parts are looked up; a stored mean may be of others
     if cache is not None and isinstance(task, ProtocolRetrieval):
         cache = _CurrentResults(cache, task, may_run=overwrite_strategy.value in ("always", "only-missing"))
     return original(task, meta, cache, overwrite_strategy)
@@ -96,8 +134,11 @@ class _CurrentResults:
 
     def load_task_result(self, *args: Any, **kwargs: Any) -> TaskResult | None:
         result: TaskResult | None = self.cache.load_task_result(*args, **kwargs)
-        why = None if result is None else self.task.why_stale(result)
-        if result is None or why is None:
+        if result is None:
+            return None
+        with self._data_are_known():
+            why = self.task.why_stale(result)
+        if why is None:
             return result
         if not self.may_run:
             raise ValueError(
@@ -107,17 +148,44 @@ class _CurrentResults:
         _warn_of_stale(result, why)
         return None
 
+    @contextmanager
+    def _data_are_known(self) -> Iterator[None]:
+        """Data that are not pinned have to be loaded to know what a result must be of, where a run may follow."""
+        if not self.may_run or None not in map(self.task.data_hash, self.task.hf_subsets):
+            yield
+            return
+        self.task.load_data()
+        try:
+            yield
+        finally:
+            self.task.unload_data()
+
 
 def _warn_of_stale(result: TaskResult, why: str) -> None:
     logger.warning("The stored result of %s is not of this task: %s. It is run again.", result.task_name, why)
 
 
 def _get_missing_evaluations(original: Callable[..., Any], existing_results: Any, *args: Any, **kwargs: Any) -> Any:
-    from coreb_tasks.tasks.table import TASKS
-
-    task = TASKS.get(existing_results.task_name) if existing_results else None
-    why = None if task is None else task().why_stale(existing_results)
+    why = None if existing_results is None else _why_stale(existing_results)
     if why is not None:
         _warn_of_stale(existing_results, why)
         existing_results = None
     return original(existing_results, *args, **kwargs)
+
+
+def _load_results(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Results that are read back say what they are of; one that is not of the task's data or level is named."""
+    results = original(*args, **kwargs)
+    for result in (result for model in results for result in model):
+        why = _why_stale(result)
+        if why is not None:
+            logger.warning("A stored result of %s is not of this task: %s.", result.task_name, why)
+    return results
+
+
+def _why_stale(result: TaskResult) -> str | None:
+    from coreb_tasks.tasks.table import TASKS
+
+    task = TASKS.get(result.task_name)
+    known = importlib.import_module("mteb.get_tasks")._TASKS_REGISTRY.get(result.task_name)
+    return task().why_stale(result) if task is not None and task is known else None

@@ -8,7 +8,7 @@ import os
 import sys
 
 ADVICE = (
-    "mteb works, without the CoREB, CPRet and 1C-Ebench tasks. "
+    "mteb works as ever; tasks of coreb-tasks are missing. "
     "The full error: python -c 'import coreb_tasks.registry as r; r.register()'. COREB_TASKS_AUTOLOAD=0 silences this."
 )
 
@@ -68,7 +68,7 @@ class RegisteringLoader:
             from coreb_tasks.registry import register
 
             register()
-        except Exception as error:  # whatever it is, `import mteb` must not fail for it
+        except (Exception, SystemExit) as error:  # whatever it is, `import mteb` must not fail for it
             warn(f"coreb-tasks is not (fully) registered with mteb ({type(error).__name__}: {error}) {ADVICE}")
         finally:
             RegisteringLoader.at_work = False

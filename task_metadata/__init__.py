@@ -1,20 +1,57 @@
-"""Facts that were measured on the data: row counts and content hashes that a data set must have."""
+"""What was measured on the data (pins, descriptive statistics), and what papers state where it could not be."""
 
 import json
 from functools import cache
-from importlib.resources import files
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
+
+_FOLDER = Path(__file__).parent
 
 
 class Pin(NamedTuple):
-    """What one config of a data set must hold: its number of rows, and the sha256 of what is scored of them."""
+    """What one config of a data set must hold: its number of rows, and the sha256 of what is scored of them.
 
-    rows: int
-    sha256: str
+    None where it is not known: the data could not be read when the pins were taken.
+    """
+
+    rows: int | None = None
+    sha256: str | None = None
+
+
+class Sizes(NamedTuple):
+    """How large a task is, as text; ``source`` is the paper that states it, or None where it was measured."""
+
+    documents: str
+    queries: str
+    relevant: str
+    source: str | None = None
+
+
+def pins(path: str, release: str) -> dict[str, Pin]:
+    """The pins of a data set (hub path and split), by config; empty where none are recorded."""
+    return {config: Pin(**pin) for config, pin in _read("pins.json").get(path, {}).get(release, {}).items()}
+
+
+def descriptive_statistics_path(task_type: str, task: str) -> Path:
+    """Where a task's statistics in mteb's format lie."""
+    return _FOLDER / "descriptive_stats" / task_type / f"{task}.json"
+
+
+def sizes(task: str) -> Sizes:
+    """Sizes of a retrieval task from its descriptive statistics, else as its paper states them."""
+    path = descriptive_statistics_path("Retrieval", task)
+    if not path.exists():
+        return Sizes(**_read("stated.json")[task])
+    test = json.loads(path.read_text(encoding="utf-8"))["test"]
+    subsets = list(test.get("hf_subset_descriptive_stats", {}).values())
+    # mteb counts a corpus that subsets share once for each of them.
+    shared = len({subset["documents_text_statistics"]["total_text_length"] for subset in subsets}) == 1
+    documents = subsets[0]["num_documents"] if shared else test["num_documents"]
+    relevant = test["relevant_docs_statistics"]["num_relevant_docs"]
+    return Sizes(f"{documents:,}", f"{test['num_queries']:,}", f"{relevant:,}")
 
 
 @cache
-def pins(path: str, release: str) -> dict[str, Pin]:
-    """The pins of a data set (hub path and split), by config; KeyError where none are recorded."""
-    recorded = json.loads(files(__name__).joinpath("pins.json").read_text(encoding="utf-8"))
-    return {config: Pin(**pin) for config, pin in recorded[path][release].items()}
+def _read(name: str) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((_FOLDER / name).read_text(encoding="utf-8"))
+    return content

@@ -7,10 +7,16 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from coreb_tasks import __version__
+from coreb_tasks.cli import check_results, report, stats, upstream
 from coreb_tasks.cli import list as list_
-from coreb_tasks.cli import report
 
-SUBCOMMANDS: dict[str, ModuleType] = {"list": list_, "report": report}
+SUBCOMMANDS: dict[str, ModuleType] = {
+    "list": list_,
+    "report": report,
+    "check-results": check_results,
+    "stats": stats,
+    "upstream": upstream,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -5,19 +5,40 @@ from __future__ import annotations
 import argparse
 
 from coreb_tasks.cli.console import print_table
-from coreb_tasks.facts import TASKS
-from coreb_tasks.task_metadata import pins
+from coreb_tasks.facts import OVERALLS, TASKS
+from coreb_tasks.task_metadata import sizes
+
+COLUMNS = ["task", "subsets", "documents", "queries", "relevant", "data"]
+NUMBERS = range(2, 5)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    pass
+    parser.add_argument("--markdown", action="store_true", help="as the table of docs/tasks.md")
 
 
 def run(options: argparse.Namespace) -> int:
+    if options.markdown:
+        print("\n".join(markdown()))
+    else:
+        print_table(COLUMNS, table(), numbers=NUMBERS)
+    return 0
+
+
+def table() -> list[list[str]]:
+    """A row for each task. Sizes that papers state, as the data could not be read, say so."""
     rows = []
     for task in TASKS.values():
-        counts = pins(task.path, task.release)
-        sizes = [f"{counts[config].rows:,}" for config in task.layout.configs]
-        rows.append([task.name, task.benchmark.title, *sizes, f"{task.path} ({task.release})"])
-    print_table(["task", "benchmark", "documents", "queries", "judgments", "data"], rows, numbers=range(2, 5))
-    return 0
+        size = sizes(task.name)
+        stated = "" if size.source is None else f"; sizes as stated in {size.source}"
+        subsets = "" if list(task.subsets) == ["default"] else ", ".join(task.subsets)
+        data = f"{task.path} ({task.release}){stated}"
+        rows.append([task.name, subsets, size.documents, size.queries, size.relevant, data])
+    rows += [[overall.name, "", "", "", "", overall.description] for overall in OVERALLS.values()]
+    return rows
+
+
+def markdown() -> list[str]:
+    """The lines of the table in Markdown."""
+    rules = ["---:" if position in NUMBERS else "---" for position in range(len(COLUMNS))]
+    lines = [COLUMNS, rules, *([f"`{name}`", *cells] for name, *cells in table())]
+    return [f"| {' | '.join(line)} |" for line in lines]

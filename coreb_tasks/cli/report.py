@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from coreb_tasks.cli.console import print_table
+from coreb_tasks.cli.results import METADATA, ResultFileError, place, read_json, read_result, result_files
 
 SHOWN = {
     "queries": "n_queries",
@@ -19,7 +19,6 @@ SHOWN = {
     "MRR@10": "mrr_at_10",
     "intrusion": "hard_negative_intrusion_at_10",
 }
-NOT_RESULTS = {"model_meta.json"}
 
 
 @dataclass(frozen=True)
@@ -32,10 +31,6 @@ class Scores:
     split: str
     subset: str
     values: dict[str, Any]
-
-
-class ResultFileError(ValueError):
-    """A file that should be a result of mteb and is not. Says which and why."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,62 +60,36 @@ def run(options: argparse.Namespace) -> int:
     return _fail(faults) if faults else 0
 
 
-def result_files(folder: Path) -> list[Path]:
-    """The files below a folder that should be results: all JSON but model metadata and predictions."""
-    if folder.is_file():
-        return [folder]
-    files = sorted(folder.rglob("*.json"))
-    return [file for file in files if file.name not in NOT_RESULTS and not file.name.endswith("_predictions.json")]
-
-
 def read_scores(file: Path) -> list[Scores]:
     """The scores of a result file, for each split and subset.
 
     Raises:
         ResultFileError: the file is no result of mteb.
     """
-    try:
-        result = json.loads(file.read_text(encoding="utf-8"))
-        found = [
-            Scores(*_model(file), _expect(str, result["task_name"]), split, _expect(str, values["hf_subset"]), values)
-            for split, subsets in result["scores"].items()
-            for values in subsets
-        ]
-        if not found:
-            raise ValueError("it holds no scores")
-        for scores in found:
-            for key, value in scores.values.items():
-                if value is not None and key.rpartition("/")[2] in SHOWN.values():
-                    _expect(int | float, value)
-    except (OSError, ValueError) as error:
-        raise ResultFileError(f"{file}: cannot be read ({error})") from error
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ResultFileError(f"{file}: not a result file of mteb ({type(error).__name__}: {error})") from error
-    return found
-
-
-def _expect(kind: Any, value: Any) -> Any:
-    if not isinstance(value, kind):
-        raise TypeError(f"expected {getattr(kind, '__name__', 'a number')}, got {value!r}")
-    return value
+    result = read_result(file)
+    model, run = _model(file)
+    for key, value in (item for subsets in result.scores.values() for values in subsets for item in values.items()):
+        if value is not None and key.rpartition("/")[2] in SHOWN.values() and not isinstance(value, int | float):
+            raise ResultFileError(f"{file}: not a result file of mteb ({key} is {value!r}, expected a number)")
+    return [
+        Scores(model, run, result.task, split, values["hf_subset"], values)
+        for split, subsets in result.scores.items()
+        for values in subsets
+    ]
 
 
 def _model(file: Path) -> tuple[str, str]:
-    """Name of the model and of the run, from mteb's folders: org__name/revision[/experiments/settings]/TASK.json.
+    """Name of the model and of the run, from mteb's folders.
 
     The metadata beside the result, where there are any, name the model in its own spelling.
     """
-    folder, experiment = file.resolve().parent, []
-    if folder.parent.name == "experiments":
-        folder, experiment = folder.parent.parent, [folder.name]
-    run = ", ".join([folder.name, *experiment])
-    metadata = file.parent / "model_meta.json"
+    model, *run = place(file)
+    metadata = file.parent / METADATA
     try:
-        return str(json.loads(metadata.read_text(encoding="utf-8"))["name"]), run
-    except FileNotFoundError:
-        return folder.parent.name.replace("__", "/"), run
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        name = str(read_json(metadata)["name"]) if metadata.exists() else model.replace("__", "/")
+    except (KeyError, TypeError) as error:
         raise ResultFileError(f"{metadata}: not the model metadata that mteb writes ({error})") from error
+    return name, ", ".join(part for part in run if part is not None)
 
 
 def _rows(scores: Scores, *, slices: bool, name_run: bool) -> Iterator[list[str]]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from typing import Any
 
 from coreb_tasks.data.errors import DataError
@@ -25,6 +25,7 @@ class RetrievalData:
         corpus: text of each document.
         queries: text of each query.
         qrels: query id -> document id -> grade, as in the data; every query has at least one.
+        data_hash: sha256 of the data version that this is (a part of).
         excluded: query id -> documents that are no candidates for it (queries without any are left out).
         slices: name of a part of the queries (``t2c_search_go``, ``language=go``) -> its query ids.
         commit: commit of the hub that it came from; None for a folder and for packaged data.
@@ -33,35 +34,75 @@ class RetrievalData:
     corpus: dict[str, str]
     queries: dict[str, str]
     qrels: dict[str, dict[str, int]]
+    data_hash: str
     excluded: dict[str, frozenset[str]] = field(default_factory=dict)
     slices: dict[str, list[str]] = field(default_factory=dict)
     commit: str | None = None
 
+    def of_subtasks(self, subtasks: Set[str]) -> RetrievalData:
+        """The same with the queries of some subtasks only, and the slices that differ from all of these."""
+        kept = {query for subtask in subtasks for query in self.slices[subtask]}
+        slices = {name: [query for query in queries if query in kept] for name, queries in self.slices.items()}
+        return replace(
+            self,
+            queries={query: text for query, text in self.queries.items() if query in kept},
+            qrels={query: documents for query, documents in self.qrels.items() if query in kept},
+            excluded={query: documents for query, documents in self.excluded.items() if query in kept},
+            slices={name: queries for name, queries in slices.items() if 0 < len(queries) < len(kept)},
+        )
 
-def load(task: Task) -> RetrievalData:
-    """Load a task's data and check all of it.
+
+def load(task: Task, subset: str = "default") -> RetrievalData:
+    """Load the data of one subset of a task and check all of it.
 
     Raises:
         DataError: any fault, with file or config, row and id; or data that are not the pinned version.
     """
-    source, tables = _read(task)
-    expected = pins(task.path, task.release)
-    for config, found in _measured(task.layout, tables).items():
-        if found != expected[config]:
-            raise _not_the_pinned_version(task, source, config, found, expected[config])
-    return _shape(tables, source.commit)
+    return load_subsets(task, [subset])[subset]
 
 
-def data_hash(task: Task) -> str:
-    """sha256 of the task's data version: of the pinned hashes of its configs."""
-    expected = pins(task.path, task.release)
-    return _sha256(expected[config].sha256 for config in task.layout.configs)
+def load_subsets(task: Task, subsets: Iterable[str]) -> dict[str, RetrievalData]:
+    """As ``load``, for several subsets. What they share is read once; what no subset needs is not opened."""
+    wanted = {name: task.subsets[name] for name in subsets}
+    loaded = {layout: _load(task, layout) for layout in dict.fromkeys(subset.layout for subset in wanted.values())}
+    return {
+        name: loaded[subset.layout] if subset.subtasks is None else loaded[subset.layout].of_subtasks(subset.subtasks)
+        for name, subset in wanted.items()
+    }
+
+
+def pinned_hash(task: Task, subset: str = "default") -> str | None:
+    """sha256 of the data version that a subset is pinned to; None where it is not pinned."""
+    known = pins(task.path, task.release)
+    hashes = [known.get(config, Pin()).sha256 for config in task.subsets[subset].layout.configs]
+    return _sha256([known for known in hashes if known]) if all(hashes) else None
+
+
+# mteb wants a revision before the data are read. Once they are, the result gets their hash.
+UNRESOLVED = "resolved-when-loaded"
+
+
+def revision_of(versions: Iterable[str]) -> str:
+    """The revision of data that are known by their content: by the hash (or revision) of each part's version."""
+    different = list(dict.fromkeys(version.removeprefix("sha256:") for version in versions))
+    return f"sha256:{different[0] if len(different) == 1 else sha256(' '.join(different).encode()).hexdigest()}"
 
 
 def measure(task: Task) -> dict[str, Pin]:
     """Row count and content hash of each of the task's configs, from data that pass the checks of form."""
-    _, tables = _read(task)
-    return _measured(task.layout, tables)
+    layouts = dict.fromkeys(subset.layout for subset in task.subsets.values())
+    return {config: pin for layout in layouts for config, pin in _measured(layout, _read(task, layout)[1]).items()}
+
+
+def _load(task: Task, layout: Layout) -> RetrievalData:
+    known = pins(task.path, task.release)
+    source, tables = _read(task, layout, known)
+    measured = _measured(layout, tables)
+    for config, found in measured.items():
+        expected = known.get(config, Pin())
+        if expected.rows not in (None, found.rows) or expected.sha256 not in (None, found.sha256):
+            raise _not_the_pinned_version(task, source, config, found, expected)
+    return _shape(tables, _sha256(str(pin.sha256) for pin in measured.values()), source.commit)
 
 
 def content_hash(rows: Iterable[tuple[Any, ...]]) -> str:
@@ -70,7 +111,7 @@ def content_hash(rows: Iterable[tuple[Any, ...]]) -> str:
 
 
 def _sha256(lines: Iterable[str]) -> str:
-    digest = hashlib.sha256()
+    digest = sha256()
     for line in lines:
         digest.update(line.encode("utf-8") + b"\n")
     return digest.hexdigest()
@@ -91,12 +132,25 @@ class _Tables:
     qrels: dict[str, dict[str, int]]
 
 
-def _read(task: Task) -> tuple[Source, _Tables]:
-    layout = task.layout
-    source = locate(task.path, layout.configs, task.release)
-    corpus = _corpus(read(source, layout.corpus, task.release), layout)
-    queries = _queries(read(source, layout.queries, task.release), layout, corpus)
-    qrels = _qrels(read(source, layout.qrels, task.release), task, corpus, queries)
+def _read(task: Task, layout: Layout, known: Mapping[str, Pin] | None = None) -> tuple[Source, _Tables]:
+    source = locate(task.path, layout.configs, task.release, task.commit)
+    rows = {config: read(source, config, task.release) for config in layout.configs}
+    for config, pin in (known or {}).items():
+        # Before the other checks, which would find fault with what refers to the missing rows.
+        if config in rows and pin.rows is not None and len(rows[config]) < pin.rows:
+            raise _not_the_pinned_version(task, source, config, Pin(len(rows[config])), pin)
+    corpus = _corpus(rows[layout.corpus], layout)
+    queries = _queries(rows[layout.queries], layout, corpus)
+    if layout.qrels is None:
+        qrels = {query: {query: task.benchmark.relevance_level} for query in queries if query in corpus}
+    else:
+        qrels = _qrels(rows[layout.qrels], task, layout, corpus, queries)
+    unjudged = [query for query in queries if query not in qrels]
+    if unjudged:
+        raise DataError(
+            f"{task.path}, config {layout.qrels or layout.queries}, split {task.release}",
+            f"{len(unjudged)} queries of {layout.queries} have no judgment, the first: {unjudged[:3]}",
+        )
     qrels = {query: dict(sorted(documents.items())) for query, documents in sorted(qrels.items())}
     return source, _Tables(dict(sorted(corpus.items())), dict(sorted(queries.items())), qrels)
 
@@ -128,30 +182,30 @@ def _queries(rows: list[Row], layout: Layout, corpus: dict[str, str]) -> dict[st
 
 
 def _qrels(
-    rows: list[Row], task: Task, corpus: dict[str, str], queries: dict[str, _Query]
+    rows: list[Row], task: Task, layout: Layout, corpus: dict[str, str], queries: dict[str, _Query]
 ) -> dict[str, dict[str, int]]:
-    layout = task.layout
+    without_grades = layout.grade_if_absent is not None and not any(layout.grade in row.fields for row in rows)
     qrels: dict[str, dict[str, int]] = {}
     for row in rows:
         query, document = _id(row, layout.qrels_query), _id(row, layout.qrels_document)
-        grade = _grade(row, layout.grade, task, f"({query!r}, {document!r})")
         for kind, value, known, config in (
             ("query", query, queries, layout.queries),
             ("document", document, corpus, layout.corpus),
         ):
             if value not in known:
                 raise DataError(row.place, f"judged {kind} {value!r} is not in {config}")
+        grade = layout.grade_if_absent if without_grades else row.get(layout.grade)
+        grades = sorted({0, *task.benchmark.grades})
+        if isinstance(grade, bool) or not isinstance(grade, int | float) or grade not in grades:
+            raise DataError(
+                row.place,
+                f"{layout.grade} of ({query!r}, {document!r}) is {grade!r}, expected a whole number in {grades}",
+            )
         if document in qrels.setdefault(query, {}):
             raise DataError(row.place, f"({query!r}, {document!r}) is judged a second time")
         if document == queries[query].excluded and grade >= task.benchmark.relevance_level:
             raise DataError(row.place, f"document {document!r} is both relevant to and excluded from query {query!r}")
-        qrels[query][document] = grade
-    unjudged = [query for query in queries if query not in qrels]
-    if unjudged:
-        raise DataError(
-            f"{task.path}, config {layout.qrels}, split {task.release}",
-            f"{len(unjudged)} queries of {layout.queries} have no judgment, the first: {unjudged[:3]}",
-        )
+        qrels[query][document] = int(grade)
     return qrels
 
 
@@ -199,23 +253,15 @@ def _language(row: Row, columns: tuple[str, ...]) -> str | None:
     return _name(row, filled[0]) if filled else None
 
 
-def _grade(row: Row, column: str, task: Task, pair: str) -> int:
-    value = row.get(column)
-    grades = sorted({0, *task.benchmark.grades})
-    if isinstance(value, bool) or not isinstance(value, int | float) or value not in grades:
-        raise DataError(row.place, f"{column} of {pair} is {value!r}, expected a whole number in {grades}")
-    return int(value)
-
-
 def _measured(layout: Layout, tables: _Tables) -> dict[str, Pin]:
-    judgments = [(q, d, grade) for q, documents in tables.qrels.items() for d, grade in documents.items()]
+    """Rows and hash of each config; where one config holds documents and queries, of both together."""
+    parts: dict[str, list[list[tuple[Any, ...]]]] = {config: [] for config in layout.configs}
+    parts[layout.corpus].append(list(tables.corpus.items()))
+    parts[layout.queries].append([(q, v.text, v.subtask, v.language, v.excluded) for q, v in tables.queries.items()])
+    if layout.qrels is not None:
+        parts[layout.qrels].append([(q, d, grade) for q, judged in tables.qrels.items() for d, grade in judged.items()])
     return {
-        layout.corpus: Pin(len(tables.corpus), content_hash(tables.corpus.items())),
-        layout.queries: Pin(
-            len(tables.queries),
-            content_hash((q, v.text, v.subtask, v.language, v.excluded) for q, v in tables.queries.items()),
-        ),
-        layout.qrels: Pin(len(judgments), content_hash(judgments)),
+        config: Pin(len(held[0]), content_hash(row for rows in held for row in rows)) for config, held in parts.items()
     }
 
 
@@ -223,13 +269,16 @@ def _not_the_pinned_version(task: Task, source: Source, config: str, found: Pin,
     origin = f"commit {source.commit} of the hub" if source.commit else str(source.folder)
     return DataError(
         f"{task.path}, config {config}, split {task.release} ({origin})",
-        f"not the data that {task.name} is scored on: expected {expected.rows} rows with content hash "
-        f"{expected.sha256[:12]}, got {found.rows} rows with {found.sha256[:12]}",
+        f"not the data that {task.name} is scored on: expected {_told(expected)}, got {_told(found)}",
         "Copy or fetch the whole data set; if the data set itself has changed, a new version of coreb-tasks is needed.",
     )
 
 
-def _shape(tables: _Tables, commit: str | None) -> RetrievalData:
+def _told(pin: Pin) -> str:
+    return f"{pin.rows} rows" + (f" with content hash {pin.sha256[:12]}" if pin.sha256 else "")
+
+
+def _shape(tables: _Tables, data_hash: str, commit: str | None) -> RetrievalData:
     slices: dict[str, list[str]] = {}
     for query, value in tables.queries.items():
         if value.subtask is not None:
@@ -240,6 +289,7 @@ def _shape(tables: _Tables, commit: str | None) -> RetrievalData:
         corpus=tables.corpus,
         queries={query: value.text for query, value in tables.queries.items()},
         qrels=tables.qrels,
+        data_hash=data_hash,
         excluded={q: frozenset({v.excluded}) for q, v in tables.queries.items() if v.excluded is not None},
         slices=dict(sorted(slices.items())),
         commit=commit,

@@ -100,7 +100,7 @@ def _dict_of_repr(text: str, place: str) -> Any:
         tree = ast.parse(text, mode="eval").body
         meta = ast.literal_eval(tree)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
-        raise DataError(place, f"column 'meta' is not the repr of a dict ({error})") from error
+        raise DataError(place, "column 'meta' is a text, but not the repr of a Python dict") from error
     if isinstance(tree, ast.Dict) and len(meta) < len(tree.keys):
         raise DataError(place, "a key stands twice in column 'meta'")
     return meta

@@ -72,13 +72,15 @@ class Source:
                 "Copy the whole data set, README.md (the dataset card) included.",
             )
         try:
-            declared = DatasetCard.load(self.card).data.to_dict().get("configs", [])
+            declared = [
+                (entry["config_name"], sanitize_patterns(entry["data_files"]))
+                for entry in DatasetCard.load(self.card).data.to_dict().get("configs", [])
+            ]
+            if len(dict(declared)) < len(declared):
+                raise ValueError(f"a config is declared twice in {[name for name, _ in declared]}")
             return {
-                entry["config_name"]: {
-                    str(split): list(map(str, patterns))
-                    for split, patterns in sanitize_patterns(entry["data_files"]).items()
-                }
-                for entry in declared
+                name: {str(split): list(map(str, patterns)) for split, patterns in splits.items()}
+                for name, splits in declared
             }
         except Exception as error:  # of the YAML parser, of the hub's or the datasets library, or of the README's shape
             raise DataError(
@@ -88,8 +90,10 @@ class Source:
             ) from error
 
 
-def locate(path: str, configs: tuple[str, ...], split: str) -> Source:
+def locate(path: str, configs: tuple[str, ...], split: str, commit: str | None = None) -> Source:
     """Find a data set by its hub path; from the hub, fetch just the files of ``configs`` and ``split``.
+
+    ``commit`` is the hub's to fetch, None for its newest. A folder cannot be asked which commit it holds.
 
     Raises:
         DataError: the folder that ``COREB_TASKS_DATA`` names lacks the data set, or the hub does not give it.
@@ -106,14 +110,14 @@ def locate(path: str, configs: tuple[str, ...], split: str) -> Source:
                 f"Put the data set there by its hub path, or unset {DATA_VARIABLE} to fetch it from the hub.",
             )
         return Source(path, folder)
-    return _fetch(path, configs, split)
+    return _fetch(path, configs, split, commit)
 
 
-def _fetch(path: str, configs: tuple[str, ...], split: str) -> Source:
+def _fetch(path: str, configs: tuple[str, ...], split: str, commit: str | None) -> Source:
     from huggingface_hub import hf_hub_download, snapshot_download
 
     try:
-        card = Path(hf_hub_download(path, "README.md", repo_type="dataset"))
+        card = Path(hf_hub_download(path, "README.md", repo_type="dataset", revision=commit))
         source = Source(path, card.parent, commit=card.parent.name)
         wanted = [pattern for config in configs for pattern in source.patterns(config, split)]
         # At the commit that the README resolved to, so that no file of another version comes in.

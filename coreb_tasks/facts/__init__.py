@@ -1,11 +1,28 @@
-"""Tables of benchmarks, data and tasks. A new benchmark is a module here and a row in ``TASKS``."""
+"""Tables of benchmarks, data and tasks. A new benchmark is a module here and a word in ``_BENCHMARKS``."""
 
-from coreb_tasks.facts import coreb
-from coreb_tasks.facts.schema import Benchmark, Layout, Task
+from coreb_tasks.facts import coreb, cpret, onec
+from coreb_tasks.facts.schema import Benchmark, Layout, Overall, Subset, Suite, Task
 
-__all__ = ["DATA_VARIABLE", "PACKAGED", "TASKS", "Benchmark", "Layout", "Task"]
+__all__ = [
+    "DATA_VARIABLE",
+    "OVERALLS",
+    "PACKAGED",
+    "SAMPLE_LICENSE",
+    "SUITES",
+    "TASKS",
+    "Benchmark",
+    "Layout",
+    "Overall",
+    "Subset",
+    "Suite",
+    "Task",
+]
 
 DATA_VARIABLE = "COREB_TASKS_DATA"
 PACKAGED = "coreb-tasks/"  # hub paths below it are data that this package ships
+SAMPLE_LICENSE = "apache-2.0"  # these data are the project's own
 
-TASKS: dict[str, Task] = {task.name: task for task in coreb.TASKS}
+_BENCHMARKS = (coreb, cpret, onec)
+TASKS: dict[str, Task] = {task.name: task for benchmark in _BENCHMARKS for task in benchmark.TASKS}
+OVERALLS: dict[str, Overall] = {overall.name: overall for benchmark in _BENCHMARKS for overall in benchmark.OVERALLS}
+SUITES: dict[str, Suite] = {suite.name: suite for benchmark in _BENCHMARKS for suite in benchmark.SUITES}

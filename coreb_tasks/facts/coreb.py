@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from coreb_tasks.facts.schema import Benchmark, Layout, Task
+from coreb_tasks.facts.schema import Benchmark, Layout, Overall, Subset, Suite, Task
 
 GRADES = {
     2: "true positive: solves, or is solved or described by, what the query shows",
@@ -24,13 +24,15 @@ COREB = Benchmark(
     license="apache-2.0",
     date=("2026-01-01", "2026-05-01"),
     domains=("Programming", "Written"),
-    task_subtypes=("Code retrieval",),
     annotations_creators="derived",
     sample_creation="LM-generated and verified",
 )
 
-# mteb's codes; "cpp-Code" is none. More than one code makes mteb's BM25 baseline read the task as English.
-LANGUAGES = ("eng-Latn", "python-Code", "java-Code", "c++-Code", "go-Code", "ruby-Code")
+# The languages of the data, and mteb's codes ("cpp-Code" is none). mteb's BM25 baseline reads a task with several codes
+# as English, as it does one with the code of English alone.
+CODES = {"python": "python-Code", "java": "java-Code", "cpp": "c++-Code", "go": "go-Code", "ruby": "ruby-Code"}
+ENGLISH = "eng-Latn"
+ALL_LANGUAGES = (ENGLISH, *CODES.values())
 
 _CODE = Layout(
     corpus="code_corpus",
@@ -71,26 +73,86 @@ PROMPTS = {
     "that best matches the code.",
 }
 
-# suffix of the task names, hub path, the data set's split, what the description says of it
+# subtasks of the data, by the suffix of the task's name: a group with a subset for each language, or one subset
+BY_LANGUAGE = {
+    "T2C": {"CanonicalRetro": "t2c_canonical_retro", "FullRetro": "t2c_full_retro", "Search": "t2c_search"},
+    "C2C": {},
+    "C2T": {"CanonicalRetro": "c2t_canonical_retro", "FullRetro": "c2t_full_retro"},
+}
+WHOLE = {
+    "T2C": {},
+    "C2C": {"CrossLang": "c2c_cross_lang", "CrossModel": "c2c_cross_model", "MonoLang": "c2c_mono_lang"},
+    "C2T": {"Match": "c2t_match"},
+}
+ONLY_V202603 = {"CrossModel", "MonoLang"}
+
+# suffix of the task names, hub path, the data set's split, what descriptions call it
 RELEASES = (
     ("", "hq-bench/coreb", "release_v2603", "CoREB v202603"),
     ("-v202602", "hq-bench/coreb", "release_v2602", "CoREB v202602"),
     ("-Sample", "coreb-tasks/coreb", "sample", "A small packaged sample in the fields of CoREB"),
 )
+RULES = "Graded judgments with hard negatives, scored by the paper's protocol."
+
+
+def _by_language(layout: Layout, group: str) -> dict[str, Subset]:
+    """``any`` has no language of code in its codes, so that a filter by one finds the subset of that language only."""
+    return {
+        "any": Subset(layout, (ENGLISH,), frozenset({f"{group}_any"})),
+        **{name: Subset(layout, (ENGLISH, code), frozenset({f"{group}_{name}"})) for name, code in CODES.items()},
+    }
+
+
+def _subtasks(kind: str, suffix: str) -> dict[str, tuple[dict[str, Subset], str]]:
+    """Subsets and description of each task of a kind, by the part of its name after the kind."""
+    layout = LAYOUTS[kind]
+    tasks = {"": ({"default": Subset(layout, ALL_LANGUAGES)}, "")}
+    if suffix == "-Sample":
+        return tasks
+    for name, group in BY_LANGUAGE[kind].items():
+        tasks[f"-{name}"] = (_by_language(layout, group), f" Only the subtasks {group}_*.")
+    for name, subtask in WHOLE[kind].items():
+        if suffix == "" or name not in ONLY_V202603:
+            subset = Subset(layout, ALL_LANGUAGES, frozenset({subtask}))
+            tasks[f"-{name}"] = ({"default": subset}, f" Only the subtask {subtask}.")
+    return tasks
+
 
 TASKS = tuple(
     Task(
-        name=f"CoREB-{task}{suffix}",
+        name=f"CoREB-{kind}{part}{suffix}",
         benchmark=COREB,
-        layout=layout,
+        subsets=subsets,
         path=path,
         release=release,
-        description=f"{title}, {AIMS[task]}. Graded judgments with hard negatives, scored by the paper's protocol.",
-        eval_langs=LANGUAGES,
-        prompt=PROMPTS[task],
-        adapted_from=(f"Coreb{task}Retrieval",) if suffix == "" else (),
+        description=f"{title}, {AIMS[kind]}.{only} {RULES}",
+        prompt=PROMPTS[kind],
+        adapted_from=(f"Coreb{kind}Retrieval",) if suffix == "" else (),
         sample=suffix == "-Sample",
     )
     for suffix, path, release, title in RELEASES
-    for task, layout in LAYOUTS.items()
+    for kind in LAYOUTS
+    for part, (subsets, only) in _subtasks(kind, suffix).items()
+)
+
+_MAIN = {suffix: tuple(f"CoREB-{kind}{suffix}" for kind in LAYOUTS) for suffix in ("", "-v202602")}
+OVERALLS = tuple(
+    Overall(
+        name=f"CoREB-Overall{suffix}",
+        benchmark=COREB,
+        parts=parts,
+        weighted=True,
+        description=f"Mean over all queries of {', '.join(parts)}: the overall score of the paper.",
+    )
+    for suffix, parts in _MAIN.items()
+)
+SUITES = tuple(
+    Suite(
+        name=f"CoREB({version})",
+        benchmark=COREB,
+        tasks=parts,
+        description=f"CoREB {version}: code search in five languages, graded judgments with hard negatives, scored by "
+        f"the paper's protocol. The paper's overall score weighs the tasks by their queries: see {overall.name}.",
+    )
+    for version, parts, overall in zip(("v202603", "v202602"), _MAIN.values(), OVERALLS, strict=True)
 )

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 class Layout:
     """Which config and which column of a hub data set holds what.
 
-    ``subset`` columns, ``excluded`` and ``languages`` are columns of the queries.
-
     Attributes:
         corpus, document_id, document_text: config of the documents, its id and its text column.
         queries, query_id, query_text: the same for the queries.
-        qrels, qrels_query, qrels_document, grade: config of the judgments and its three columns.
-        excluded: column with the id of a document that is no candidate for the query, or None.
-        subtask: column that names a query's subtask, or None.
-        languages: columns with a query's language; the first that a row fills counts.
+        qrels, qrels_query, qrels_document, grade: config of the judgments and its three columns. Without ``qrels`` a
+            query's one relevant document is the one with its id.
+        grade_if_absent: the grade of every row where the table has no such column, or None where it must have it.
+        excluded: column of the queries with the id of a document that is no candidate, or None.
+        subtask: column of the queries that names a query's subtask, or None.
+        languages: columns of the queries with a query's language; the first that a row fills counts.
     """
 
     corpus: str
@@ -26,17 +26,19 @@ class Layout:
     queries: str
     query_id: str
     query_text: str
-    qrels: str
-    qrels_query: str
-    qrels_document: str
-    grade: str
+    qrels: str | None = None
+    qrels_query: str = ""
+    qrels_document: str = ""
+    grade: str = ""
+    grade_if_absent: int | None = None
     excluded: str | None = None
     subtask: str | None = None
     languages: tuple[str, ...] = ()
 
     @property
-    def configs(self) -> tuple[str, str, str]:
-        return self.corpus, self.queries, self.qrels
+    def configs(self) -> tuple[str, ...]:
+        """The configs to read, each once."""
+        return tuple(dict.fromkeys(config for config in (self.corpus, self.queries, self.qrels) if config))
 
 
 @dataclass(frozen=True)
@@ -57,9 +59,23 @@ class Benchmark:
     license: str
     date: tuple[str, str]
     domains: tuple[str, ...]
-    task_subtypes: tuple[str, ...]
     annotations_creators: str
     sample_creation: str
+
+
+@dataclass(frozen=True)
+class Subset:
+    """One subset of a task, in mteb's sense; a task with one subset only calls it ``default``.
+
+    Attributes:
+        layout: where its data stand.
+        eval_langs: mteb's codes of its languages.
+        subtasks: the subtasks of the data whose queries it holds; None for all queries.
+    """
+
+    layout: Layout
+    eval_langs: tuple[str, ...]
+    subtasks: frozenset[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -68,8 +84,11 @@ class Task:
 
     Attributes:
         name: the name on mteb's command line.
+        subsets: its subsets by name.
         path: hub path of the data set; a path under ``coreb-tasks/`` is data that this package ships.
         release: the data set's split that holds the task's data (mteb's split is always ``test``).
+        commit: full hash of the hub's commit that the paper names, or None for the newest.
+        task_subtypes: in mteb's words.
         prompt: instruction for the queries of models that take one, or None.
         adapted_from: names of mteb's own tasks on the same data.
         sample: packaged data, left out of mteb's default task listings.
@@ -77,11 +96,33 @@ class Task:
 
     name: str
     benchmark: Benchmark
-    layout: Layout
+    subsets: dict[str, Subset]
     path: str
     release: str
     description: str
-    eval_langs: tuple[str, ...]
+    commit: str | None = None
+    task_subtypes: tuple[str, ...] = ("Code retrieval",)
     prompt: str | None = None
     adapted_from: tuple[str, ...] = ()
     sample: bool = False
+
+
+@dataclass(frozen=True)
+class Overall:
+    """A score over tasks. With ``weighted`` each subset of each part counts by its queries, else each part the same."""
+
+    name: str
+    benchmark: Benchmark
+    parts: tuple[str, ...]
+    weighted: bool
+    description: str
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A benchmark in mteb's sense: what ``mteb run -b NAME`` runs."""
+
+    name: str
+    benchmark: Benchmark
+    tasks: tuple[str, ...]
+    description: str

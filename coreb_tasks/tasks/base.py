@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from datasets import Dataset
 from mteb.abstasks import AbsTaskRetrieval
 
-from coreb_tasks.data import RetrievalData, data_hash, load
+from coreb_tasks.data import UNRESOLVED, RetrievalData, load_subsets, pinned_hash, revision_of
 from coreb_tasks.facts import Task
 from coreb_tasks.tasks import rules
-from coreb_tasks.wrappers.search import protocol_search
+from coreb_tasks.wrappers.search import ProtocolSearch, protocol_search
 
 if TYPE_CHECKING:
+    from mteb import TaskMetadata
     from mteb.models import MTEBModels
     from mteb.results import TaskResult
     from mteb.types import ScoresDict
 
 logger = logging.getLogger(__name__)
-SUBSET, SPLIT = "default", "test"
+SPLIT = "test"
 
 
 class ProtocolRetrieval(AbsTaskRetrieval):
@@ -32,31 +33,51 @@ class ProtocolRetrieval(AbsTaskRetrieval):
     Attributes:
         facts: the task's row of the table.
         relevance_level: the lowest grade that counts as relevant.
-        protocol_data: the data with all grades, by subset and split, once loaded.
+        protocol_data: the data with all grades, by subset, once loaded.
     """
 
     facts: ClassVar[Task]
     relevance_level: int
+    metadata: TaskMetadata
     data_loaded: bool
     k_values = rules.CUT_OFFS
-    protocol_data: dict[str, dict[str, RetrievalData]]
+    protocol_data: dict[str, RetrievalData]
 
-    @property
-    def data_hash(self) -> str:
-        """sha256 that stands for the data version."""
-        return data_hash(self.facts)
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.protocol_data = {}
+
+    def data_hash(self, subset: str) -> str | None:
+        """sha256 of a subset's data version; None where it is not pinned and the data are not loaded."""
+        loaded = self.protocol_data.get(subset)
+        return pinned_hash(self.facts, subset) if loaded is None else loaded.data_hash
 
     def load_data(self, num_proc: int | None = None, **kwargs: Any) -> None:
-        """Load and check the data.
+        """Load and check the data of the subsets to run.
 
         Raises:
             DataError: any fault of the data.
         """
         if self.data_loaded:
             return
-        data = load(self.facts)
-        self.protocol_data = {SUBSET: {SPLIT: data}}
-        self.dataset = {SUBSET: {SPLIT: _mteb_data(data, self.relevance_level)}}
+        self.protocol_data = load_subsets(self.facts, self.hf_subsets)
+        corpora = {id(data.corpus): _table(data.corpus) for data in self.protocol_data.values()}
+        self.dataset = {
+            subset: {
+                SPLIT: {
+                    "corpus": corpora[id(data.corpus)],
+                    "queries": _table(data.queries),
+                    "relevant_docs": rules.at_level(data.qrels, self.relevance_level),
+                    "top_ranked": None,
+                }
+            }
+            for subset, data in self.protocol_data.items()
+        }
+        if type(self).metadata.revision == UNRESOLVED:
+            revision = revision_of(data.data_hash for data in self.protocol_data.values())
+            self.metadata = self.metadata.model_copy(
+                update={"dataset": {**self.metadata.dataset, "revision": revision}}
+            )
         self.data_loaded = True
 
     def unload_data(self) -> None:
@@ -64,8 +85,27 @@ class ProtocolRetrieval(AbsTaskRetrieval):
         self.protocol_data = {}
 
     def _evaluate_subset(self, model: MTEBModels, data_split: Any, **kwargs: Any) -> ScoresDict:
-        data = self.protocol_data[kwargs["hf_subset"]][kwargs["hf_split"]]
-        return super()._evaluate_subset(protocol_search(model, data.excluded), data_split, **kwargs)
+        data = self.protocol_data[kwargs["hf_subset"]]
+        searcher = protocol_search(model, data.excluded)
+        scores: ScoresDict = super()._evaluate_subset(searcher, data_split, **kwargs)
+        return {**scores, **self._prompts(searcher)}
+
+    def _prompts(self, searcher: ProtocolSearch) -> dict[str, str]:
+        """The prompts that the model really put before its texts, where it shows them."""
+        prompts = searcher.prompts
+        instruction = (self.metadata.prompt or {}).get("query")
+        meta = searcher.mteb_model_meta
+        if instruction and meta.use_instructions and instruction not in prompts.get("query", instruction):
+            logger.warning(
+                "%s takes instructions, but its queries carry the prompt %r and not the instruction of %s (%r): the "
+                "score is that of the model's own prompt. To use the task's, load the model with its template for "
+                "instructions.",
+                meta.name,
+                prompts["query"],
+                self.metadata.name,
+                instruction,
+            )
+        return {f"{side}_prompt": prompt for side, prompt in prompts.items()}
 
     def task_specific_scores(
         self,
@@ -83,7 +123,7 @@ class ProtocolRetrieval(AbsTaskRetrieval):
             results: the clean run.
             hf_split, hf_subset: which data they are of.
         """
-        data = self.protocol_data[hf_subset][hf_split]
+        data = self.protocol_data[hf_subset]
         ranked = {query: rules.ranking(results[query]) for query in scores}
         relevant = {query: [d for d, grade in qrels[query].items() if grade > 0] for query in scores}
         metrics = {q: rules.query_metrics(scores[q], ranked[q], relevant[q]) for q in scores}
@@ -101,7 +141,7 @@ class ProtocolRetrieval(AbsTaskRetrieval):
         parts = dict(data.slices)
         if 0 < len(answerable) < len(scores):
             parts["positive_only"] = answerable
-        provenance = {"relevance_level": self.relevance_level, "data_hash": self.data_hash}
+        provenance = {"relevance_level": self.relevance_level, "data_hash": data.data_hash}
         if data.commit is not None:
             provenance["dataset_commit"] = data.commit
         return {
@@ -114,18 +154,25 @@ class ProtocolRetrieval(AbsTaskRetrieval):
         }
 
     def why_stale(self, result: TaskResult) -> str | None:
-        """Why a stored result of this task is not what it would score now; None where it is."""
-        expected = {"relevance_level": self.relevance_level, "data_hash": self.data_hash}
+        """Why a stored result of this task is not what it would score now; None where it is.
+
+        What is not known without loading the data (see ``data_hash``) is not compared.
+        """
         stored: list[tuple[str, Any, Any]] = [("dataset_revision", result.dataset_revision, self.metadata.revision)]
         for split in result.scores.values():
-            stored += [(key, scores.get(key), value) for scores in split for key, value in expected.items()]
-        return next((f"its {key} is {was!r}, the task's is {now!r}" for key, was, now in stored if was != now), None)
+            for scores in split:
+                stored.append(("relevance_level", scores.get("relevance_level"), self.relevance_level))
+                if scores["hf_subset"] in self.facts.subsets:
+                    stored.append(("data_hash", scores.get("data_hash"), self.data_hash(scores["hf_subset"])))
+        return next(
+            (
+                f"its {key} is {was!r}, the task's is {now!r}"
+                for key, was, now in stored
+                if was != now and now not in (None, UNRESOLVED)
+            ),
+            None,
+        )
 
 
-def _mteb_data(data: RetrievalData, level: int) -> dict[str, Any]:
-    return {
-        "corpus": Dataset.from_dict({"id": list(data.corpus), "text": list(data.corpus.values())}),
-        "queries": Dataset.from_dict({"id": list(data.queries), "text": list(data.queries.values())}),
-        "relevant_docs": rules.at_level(data.qrels, level),
-        "top_ranked": None,
-    }
+def _table(texts: Mapping[str, str]) -> Dataset:
+    return Dataset.from_dict({"id": list(texts), "text": list(texts.values())})

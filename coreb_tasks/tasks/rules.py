@@ -78,3 +78,16 @@ def intrusion_rate(intrusions: Iterable[bool | None]) -> dict[str, float]:
     decided = [intruded for intruded in intrusions if intruded is not None]
     rate = {"hard_negative_intrusion_at_10": round(sum(decided) / len(decided), _DIGITS)} if decided else {}
     return {**rate, "hard_negative_intrusion_n": len(decided)}
+
+
+def mean_over_queries(parts: Sequence[tuple[float, int]]) -> float:
+    """Mean of scores weighted by their number of queries.
+
+    CoREB (arXiv:2605.04615), overall score of tables 3 and 14; 1C-Ebench (arXiv:2608.19957), micro average.
+    """
+    return round(sum(score * queries for score, queries in parts) / sum(queries for _, queries in parts), _DIGITS)
+
+
+def mean_over_parts(parts: Sequence[Sequence[float]]) -> float:
+    """Mean over parts of the mean over each part's scores. CPRet (arXiv:2505.12925), average of table 3."""
+    return round(sum(sum(scores) / len(scores) for scores in parts) / len(parts), _DIGITS)

@@ -5,11 +5,12 @@ import re
 import subprocess
 import sys
 from importlib.metadata import entry_points, version
+from pathlib import Path
 
 import pytest
 
 from coreb_tasks.cli import SUBCOMMANDS, main
-from coreb_tasks.facts import TASKS
+from coreb_tasks.facts import OVERALLS, TASKS
 
 
 @pytest.fixture
@@ -21,20 +22,34 @@ def rows(capsys, monkeypatch):
 
 
 def test_every_task_is_listed_once_in_the_order_of_the_table(rows):
-    assert rows[0] == ["task", "benchmark", "documents", "queries", "judgments", "data"]
-    assert [row[0] for row in rows[1:]] == [*TASKS]
+    assert rows[0] == ["task", "subsets", "documents", "queries", "relevant", "data"]
+    assert [row[0] for row in rows[1:]] == [*TASKS, *OVERALLS]
 
 
 @pytest.mark.parametrize(
     "expected",
     [
-        ["CoREB-T2C", "CoREB", "1,744", "1,123", "5,950", "hq-bench/coreb (release_v2603)"],
-        ["CoREB-C2C-v202602", "CoREB", "1,670", "169", "874", "hq-bench/coreb (release_v2602)"],
+        ["CoREB-T2C", "1,744", "1,123", "2,814", "hq-bench/coreb (release_v2603)"],
+        ["CoREB-C2C-v202602", "1,670", "169", "367", "hq-bench/coreb (release_v2602)"],
+        ["CoREB-C2T-Match", "875", "380", "190", "hq-bench/coreb (release_v2603)"],
+        ["1C-Ebench-Sample", "forum, fastcode", "26", "26", "26", "coreb-tasks/onec_ebench (test)"],
     ],
     ids=lambda row: row[0],
 )
-def test_a_row_has_the_benchmark_and_the_size_and_place_of_its_data(rows, expected):
+def test_a_row_has_the_subsets_the_size_and_the_place_of_its_data(rows, expected):
     assert expected in rows
+
+
+def test_sizes_that_only_a_paper_states_say_so(rows):
+    (row,) = [row for row in rows if row[0] == "CPRet-P2Dup"]
+    assert row[1:4] == ["10.9k", "168", "202"]
+    assert row[4].endswith("sizes as stated in arXiv:2505.12925, table 1")
+
+
+def test_the_table_of_the_docs_is_the_registrys(capsys):
+    assert main(["list", "--markdown"]) == 0
+    docs = (Path(__file__).parents[2] / "docs" / "tasks.md").read_text(encoding="utf-8")
+    assert capsys.readouterr().out in docs, "write it anew: coreb-tasks list --markdown"
 
 
 def test_version(capsys):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from coreb_tasks.data import DataError, RetrievalData, data_hash, load, measure
+from coreb_tasks.data import DataError, RetrievalData, load, measure, pinned_hash
 from coreb_tasks.data.retrieval import content_hash
 from coreb_tasks.task_metadata import Pin
 
@@ -38,7 +38,7 @@ def test_a_task_loads_by_id(hub):
         corpus={"a": "code a", "b": "code b", "c": "code c", "d": "code d"},
         queries={"q1": "find a", "q2": "find c"},
         qrels={"q1": {"a": 2, "b": 1}, "q2": {"c": 2}},
-        excluded={},
+        data_hash=pinned_hash(hub.task()),
         slices={"t2c_search_any": ["q1", "q2"], "language=go": ["q2"], "language=none": ["q1"]},
         commit=None,
     )
@@ -303,13 +303,13 @@ def test_a_query_of_another_task_is_no_query_of_this_one(hub):
 
 
 def test_queries_without_a_judgment_are_counted_and_the_first_named(hub):
-    del hub.tables["text2code_qrels"][2]
-    hub.tables["text2code_queries"].append({**hub.tables["text2code_queries"][0], "query_id": "q3"})
+    first = hub.tables["text2code_queries"][0]
+    hub.tables["text2code_queries"] += [{**first, "query_id": "q3"}, {**first, "query_id": "q4"}]
     hub.write()
     message = error_of(load, hub.task())
     assert message.startswith(
         "tests/tiny, config text2code_qrels, split r1: "
-        "2 queries of text2code_queries have no judgment, the first: ['q2', 'q3']"
+        "2 queries of text2code_queries have no judgment, the first: ['q3', 'q4']"
     )
 
 
@@ -400,13 +400,11 @@ def change_grade(tables):
     ("change", "config", "rows"),
     [
         (change_text, "code_corpus", (4, 4)),
-        (drop_document, "code_corpus", (4, 3)),
         (add_document, "code_corpus", (4, 5)),
         (swap_ids, "code_corpus", (4, 4)),
         (change_query, "text2code_queries", (2, 2)),
         (change_subtask, "text2code_queries", (2, 2)),
         (change_language, "text2code_queries", (2, 2)),
-        (drop_judgment, "text2code_qrels", (3, 2)),
         (change_grade, "text2code_qrels", (3, 3)),
     ],
 )
@@ -421,8 +419,28 @@ def test_other_data_than_the_pinned_are_an_error_with_what_was_expected_and_foun
     assert message.startswith(f"tests/tiny, config {config}, split r1 ({hub.folder}): ")
     assert (
         f"not the data that Tiny-T2C is scored on: expected {expected.rows} rows with content hash "
-        f"{expected.sha256[:12]}, got {found.rows} rows with {found.sha256[:12]}. Copy or fetch"
+        f"{expected.sha256[:12]}, got {found.rows} rows with content hash {found.sha256[:12]}. Copy or fetch"
     ) in message
+
+
+@pytest.mark.parametrize(
+    ("change", "config", "expected"),
+    [
+        (drop_document, "code_corpus", "expected 4 rows with content hash"),
+        (drop_judgment, "text2code_qrels", "expected 4 rows with content hash"),
+    ],
+)
+def test_missing_rows_are_named_before_what_refers_to_them(change, config, expected, hub):
+    of_the_last_document = {**hub.tables["text2code_qrels"][2], "doc_id": "d", "relevance": 1}
+    hub.tables["text2code_qrels"].append(of_the_last_document)
+    hub.write()
+    hub.pin("T2C")
+    change(hub.tables)
+    hub.write()
+    message = error_of(load, hub.task())
+    assert message.startswith(f"tests/tiny, config {config}, split r1 ({hub.folder}): not the data that Tiny-T2C")
+    assert expected in message
+    assert ", got 3 rows. Copy or fetch" in message
 
 
 def test_another_anchor_is_other_data(hub):
@@ -462,15 +480,15 @@ def test_measure_gives_the_pins_of_the_tasks_configs_and_checks_the_form(hub):
 
 
 def test_the_data_hash_follows_the_pins_and_no_data(hub):
-    before = {kind: data_hash(hub.task(kind)) for kind in ("T2C", "C2C")}
+    before = {kind: pinned_hash(hub.task(kind)) for kind in ("T2C", "C2C")}
     assert before["T2C"] != before["C2C"]
     change_text(hub.tables)
     hub.write()
-    assert data_hash(hub.task()) == before["T2C"]
+    assert pinned_hash(hub.task()) == before["T2C"]
     hub.pin("T2C")
-    assert data_hash(hub.task()) not in before.values()
+    assert pinned_hash(hub.task()) not in before.values()
     shutil.rmtree(hub.folder)
-    assert len(data_hash(hub.task())) == 64
+    assert len(pinned_hash(hub.task())) == 64
 
 
 # The hub and the network

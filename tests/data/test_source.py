@@ -86,7 +86,7 @@ def no_hub(monkeypatch):
 def test_packaged_data_come_from_the_package_whatever_the_variable_says(given, monkeypatch, no_hub):
     monkeypatch.setenv("COREB_TASKS_DATA", given)
     task = TASKS["CoREB-T2C-Sample"]
-    source = locate(task.path, task.layout.configs, task.release)
+    source = locate(task.path, task.subsets["default"].layout.configs, task.release)
     assert source.folder.parts[-3:] == ("coreb_tasks", "samples", "coreb")
     assert source.commit is None
     assert source.card.is_file()

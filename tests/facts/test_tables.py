@@ -1,27 +1,51 @@
-"""The tables are whole: every task has data that is pinned, grades in words, and a name that mteb leaves free."""
+"""The tables are whole: every task of the interface, grades in words, data that are pinned as far as they are known."""
 
 import re
 
 import mteb
 import pytest
 
-from coreb_tasks.facts import PACKAGED, TASKS
+from coreb_tasks.facts import OVERALLS, PACKAGED, SUITES, TASKS
 from coreb_tasks.task_metadata import pins
 
-EXPECTED = {f"CoREB-{kind}{suffix}" for kind in ("T2C", "C2C", "C2T") for suffix in ("", "-v202602", "-Sample")}
+PARTS = {
+    "T2C": ["", "-CanonicalRetro", "-FullRetro", "-Search"],
+    "C2C": ["", "-CrossLang", "-CrossModel", "-MonoLang"],
+    "C2T": ["", "-CanonicalRetro", "-FullRetro", "-Match"],
+}
+COREB = {f"CoREB-{kind}{part}" for kind, parts in PARTS.items() for part in parts}
+CPRET = {f"CPRet-{kind}" for kind in ("T2C", "C2C", "P2Dup", "S2Full")}
+EXPECTED = {
+    *COREB,
+    *(f"{name}-v202602" for name in COREB - {"CoREB-C2C-CrossModel", "CoREB-C2C-MonoLang"}),
+    *CPRET,
+    "1C-Ebench",
+    *(f"{name}-Sample" for name in [*CPRET, "1C-Ebench", "CoREB-T2C", "CoREB-C2C", "CoREB-C2T"]),
+}
 
 
-def test_the_tasks_are_those_of_the_interface():
+def test_the_names_are_those_of_the_interface():
     assert set(TASKS) == EXPECTED
+    assert set(OVERALLS) == {"CoREB-Overall", "CoREB-Overall-v202602", "CPRet-Overall", "1C-Ebench-Micro"}
+    assert set(SUITES) == {"CoREB(v202603)", "CoREB(v202602)", "CPRet(v1)", "1C-Ebench(v1)"}
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_the_data_of_every_task_are_pinned(name):
+def test_the_revision_of_every_task_is_a_hash_or_will_be_one(name):
+    """A commit, or a hash of pinned content; else the task finds the hash of its content when it loads the data."""
     task = TASKS[name]
+    revision = mteb.get_task(name).metadata.revision
     recorded = pins(task.path, task.release)
-    for config in task.layout.configs:
-        assert recorded[config].rows > 0
-        assert re.fullmatch("[0-9a-f]{64}", recorded[config].sha256)
+    configs = [config for subset in task.subsets.values() for config in subset.layout.configs]
+    pinned = [config for config in configs if config in recorded and recorded[config].sha256]
+    if task.commit is not None:
+        assert revision == task.commit
+        assert re.fullmatch("[0-9a-f]{40}", revision)
+    elif pinned == configs:
+        assert re.fullmatch("sha256:[0-9a-f]{64}", revision)
+    else:
+        assert revision == "resolved-when-loaded"
+        assert task.path == "coldchair16/CPRet-data", "the only data set of which nothing is known to pin"
 
 
 @pytest.mark.parametrize("name", TASKS)
@@ -31,12 +55,44 @@ def test_every_grade_is_told_in_words_and_the_level_is_one_of_them(name):
     assert all(len(words) > 20 for words in benchmark.grades.values())
 
 
+@pytest.mark.parametrize("name", [*TASKS, *OVERALLS])
+def test_the_metadata_pass_mtebs_own_checks(name):
+    metadata = mteb.get_task(name).metadata
+    assert metadata.is_filled()
+    metadata._validate_metadata()  # the language codes, which mteb's constructor leaves out
+    assert metadata.main_score == "ndcg_at_10"
+    assert metadata.intext_citation().startswith("\\cite{")
+
+
 @pytest.mark.parametrize("name", TASKS)
 def test_mteb_knows_the_task_by_its_facts(name):
     metadata = mteb.get_task(name).metadata
-    assert metadata.is_filled()
     assert metadata.dataset["path"] == TASKS[name].path
     assert metadata.is_public == (not TASKS[name].path.startswith(PACKAGED))
-    assert metadata.main_score == "ndcg_at_10"
-    assert set(metadata.prompt) == {"query"}
-    metadata._validate_metadata()  # mteb's check of the language codes, which its constructor leaves out
+    assert (metadata.prompt is None) == (not name.startswith("CoREB"))
+    assert set(metadata.prompt or {"query": ""}) == {"query"}
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_mteb_shows_descriptive_statistics_where_the_data_could_be_read(name):
+    statistics = mteb.get_task(name).metadata.descriptive_stats
+    if TASKS[name].path in ("coldchair16/CPRet-data", "PruhaNLP/1C-Ebench"):
+        assert statistics is None
+    else:
+        assert statistics["test"]["num_queries"] > 0
+        assert set(statistics["test"].get("hf_subset_descriptive_stats", {"default": 1})) == set(TASKS[name].subsets)
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_mteb_knows_the_benchmark(name):
+    benchmark = mteb.get_benchmark(name)
+    assert [task.metadata.name for task in benchmark.tasks] == list(SUITES[name].tasks)
+    assert benchmark.reference
+    assert benchmark.citation
+    assert benchmark.description
+    assert name in {benchmark.name for benchmark in mteb.get_benchmarks()}
+
+
+def test_mtebs_own_coreb_stays_as_it_is():
+    assert mteb.get_benchmark("CoREB").name == "CoREB(v1)"
+    assert mteb.get_task("CorebC2CRetrieval").metadata.dataset["path"] == "mteb/coreb-c2c-retrieval"

@@ -10,11 +10,12 @@ import mteb
 import pytest
 from datasets import Dataset
 
-from coreb_tasks.data import load
+from coreb_tasks.data import load, load_subsets
 from coreb_tasks.facts import TASKS
 
 pytestmark = pytest.mark.real_data
 KINDS = ("T2C", "C2C", "C2T")
+V2603 = [name for name, task in TASKS.items() if task.path == "hq-bench/coreb" and task.release == "release_v2603"]
 RENAMED = {"intrusion_n": "hard_negative_intrusion_n"}
 
 
@@ -24,12 +25,12 @@ def expected(real_hub):
 
 
 @pytest.fixture(scope="module")
-def results(real_hub, tmp_path_factory):
-    """Scores by kind, of one run of the stock ``mteb`` command with no checkout on its path."""
+def stored(real_hub, tmp_path_factory):
+    """Scores by task and subset, of one run of the stock ``mteb`` command on every task of the release."""
     folder = tmp_path_factory.mktemp("bm25")
     command = [Path(sys.executable).with_name("mteb"), "run", "-m", "mteb/baseline-bm25s", "--output-folder", folder]
     ran = subprocess.run(
-        [*map(str, command), "-t", *(f"CoREB-{kind}" for kind in KINDS)],
+        [*map(str, command), "-t", *V2603],
         env={**os.environ, "COREB_TASKS_DATA": str(real_hub), "HF_HUB_OFFLINE": "1"},
         cwd=folder,
         capture_output=True,
@@ -37,9 +38,18 @@ def results(real_hub, tmp_path_factory):
         check=False,
     )
     assert ran.returncode == 0, ran.stderr[-3000:]
-    loaded = mteb.ResultCache(folder).load_results(tasks=[f"CoREB-{kind}" for kind in KINDS])
-    by_name = {result.task_name: result for model in loaded for result in model}
-    return {kind: by_name[f"CoREB-{kind}"].scores["test"][0] for kind in KINDS}
+    loaded = mteb.ResultCache(folder).load_results(tasks=V2603)
+    return {
+        result.task_name: {scores["hf_subset"]: scores for scores in result.scores["test"]}
+        for model in loaded
+        for result in model
+    }
+
+
+@pytest.fixture(scope="module")
+def results(stored):
+    """Scores of the three main tasks, by kind."""
+    return {kind: stored[f"CoREB-{kind}"]["default"] for kind in KINDS}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -56,6 +66,29 @@ def test_every_metric_of_every_group_is_the_expected_one(results, expected, kind
     slices = {key.rpartition("/")[0] for key in scores if "/" in key} - {"positive_only"}
     assert len(expected[kind]) == len(slices) + 1, "a slice that the expected values lack, or the reverse"
     assert compared == 24 * len(expected[kind])
+
+
+SUBTASKS = [
+    (name, subset, next(iter(facts.subtasks)))
+    for name in V2603
+    for subset, facts in TASKS[name].subsets.items()
+    if facts.subtasks is not None
+]
+
+
+def test_every_subtask_of_the_expected_values_has_a_task(expected):
+    groups = [group for kind in KINDS for group in expected[kind] if group.startswith("subtask:")]
+    assert sorted(f"subtask:{subtask}" for _, _, subtask in SUBTASKS) == sorted(groups)
+
+
+@pytest.mark.parametrize(("name", "subset", "subtask"), SUBTASKS)
+def test_a_subtask_task_gives_the_expected_scores_of_its_group(stored, expected, name, subset, subtask):
+    scores = stored[name][subset]
+    values = expected[name.split("-")[1]][f"subtask:{subtask}"]
+    assert len(values) == 24
+    for metric, value in values.items():
+        key = RENAMED.get(metric, metric)
+        assert scores.get(key) == (value if value is None else pytest.approx(value, abs=1e-5)), key
 
 
 def test_the_mean_over_all_queries_is_the_expected_overall_score(results, expected):
@@ -93,10 +126,18 @@ def test_by_mtebs_own_rules_the_data_give_mtebs_own_scores(real_hub, monkeypatch
 @pytest.mark.parametrize("name", [name for name, task in TASKS.items() if task.path == "hq-bench/coreb"])
 def test_the_real_data_pass_every_check_in_both_releases(real_hub, monkeypatch, name):
     monkeypatch.setenv("COREB_TASKS_DATA", str(real_hub))
-    data = load(TASKS[name])
-    assert data.queries.keys() == data.qrels.keys()
-    assert data.commit is None
-    assert sum(map(len, data.slices.values())) == 2 * len(data.queries)  # one subtask and one language each
-    if "C2C" in name:
-        texts = {query: {data.corpus[document] for document in data.excluded[query]} for query in data.queries}
-        assert texts == {query: {text} for query, text in data.queries.items()}, "the query is its anchor's text"
+    for data in load_subsets(TASKS[name], TASKS[name].subsets).values():
+        assert data.queries.keys() == data.qrels.keys()
+        assert data.queries
+        assert data.commit is None
+        texts = {query: {data.corpus[document] for document in documents} for query, documents in data.excluded.items()}
+        assert texts == ({q: {text} for q, text in data.queries.items()} if "C2C" in name else {}), (
+            "not its anchor's text"
+        )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_query_has_one_subtask_and_one_language(real_hub, monkeypatch, kind):
+    monkeypatch.setenv("COREB_TASKS_DATA", str(real_hub))
+    data = load(TASKS[f"CoREB-{kind}"])
+    assert sum(map(len, data.slices.values())) == 2 * len(data.queries)

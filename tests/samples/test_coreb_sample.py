@@ -63,7 +63,7 @@ def test_the_sample_has_every_subtask(sample, full):
 def test_the_sample_has_the_subtasks_and_fields_of_the_real_data(real_hub, monkeypatch, kind):
     monkeypatch.setenv("COREB_TASKS_DATA", str(real_hub))
     assert load(TASKS[f"CoREB-{kind}-Sample"]).slices.keys() >= load(TASKS[f"CoREB-{kind}"]).slices.keys()
-    for config in TASKS[f"CoREB-{kind}"].layout.configs:
+    for config in TASKS[f"CoREB-{kind}"].subsets["default"].layout.configs:
         with (real_hub / "hq-bench" / "coreb" / "release_v2603" / f"{config}.jsonl").open(encoding="utf-8") as lines:
             assert rows(config)[0].keys() == json.loads(next(lines)).keys(), config
 
@@ -92,7 +92,7 @@ def test_a_sample_task_runs_and_its_result_is_read_back_by_name(name, model, tmp
 
 
 def test_samples_stay_out_of_the_default_listings_and_are_found_by_name():
-    listed = {task.metadata.name for task in mteb.get_tasks(task_types=["Retrieval"], languages=["python"])}
+    listed = {task.metadata.name for task in mteb.get_tasks(task_types=["Retrieval"], domains=["Programming"])}
     assert "CoREB-T2C" in listed
     assert not listed & set(NAMES)
     assert [task.metadata.name for task in mteb.get_tasks(tasks=NAMES)] == NAMES

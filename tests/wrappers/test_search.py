@@ -4,10 +4,10 @@ import mteb
 import numpy as np
 import pytest
 from datasets import Dataset
-from mteb.models import SearchEncoderWrapper
+from mteb.models import HybridSearch, SearchEncoderWrapper
 from mteb.models.model_meta import ModelMeta
 
-from coreb_tasks.wrappers import SEARCH_DEPTH, protocol_search
+from coreb_tasks.wrappers import SEARCH_DEPTH, SearchError, protocol_search
 
 TASK = mteb.get_task("CoREB-T2C-Sample").metadata
 
@@ -74,3 +74,70 @@ def test_the_exclusion_leaves_a_full_ranking():
 def test_what_is_no_model_is_refused():
     with pytest.raises(TypeError, match="expected an mteb encoder, cross-encoder or search model, got str"):
         protocol_search("model", {})
+
+
+class NotFinite(Encoder):
+    """The vector of a document that ends with 7 is NaN."""
+
+    def encode(self, inputs, *, prompt_type, **kwargs):
+        vectors = super().encode(inputs, prompt_type=prompt_type, **kwargs)
+        return np.where(vectors == 7, np.nan, vectors)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda encoder: encoder,
+        SearchEncoderWrapper,
+        lambda encoder: HybridSearch([encoder, encoder], None, 10, "rrf"),
+        lambda encoder: HybridSearch([encoder, SearchEncoderWrapper(encoder)], None, 10, "rrf"),
+    ],
+    ids=["encoder", "search wrapper", "fusion of ranks", "fusion with a wrapper"],
+)
+def test_a_vector_that_is_not_finite_is_an_error_whatever_searches_with_it(wrap):
+    with pytest.raises(SearchError, match=r"CoREB-T2C-Sample: the score of query 'q1' and document 'b' is nan"):
+        run(wrap(NotFinite()), {"a": "text 1", "b": "text 7", "c": "text 2"})
+    assert run(wrap(NotFinite()), {"a": "text 1", "c": "text 2"})["q1"]
+
+
+def test_the_model_that_was_given_is_left_as_it_was():
+    encoder = Encoder()
+    given = SearchEncoderWrapper(encoder)
+    run(given, {"a": "text 1"})
+    assert given.model is encoder
+
+
+@pytest.mark.parametrize("score", [None, "high", [1.0]])
+def test_a_score_that_is_no_number_names_the_query(score):
+    class Broken(Own):
+        def search(self, queries, **kwargs):
+            return {"q2": {"a": score}}
+
+    with pytest.raises(SearchError, match="CoREB-T2C-Sample: a score of query 'q2' is not a number"):
+        run(Broken(), {"a": "text 1"})
+
+
+@pytest.mark.parametrize("score", [1e39, -3.4028234663852886e38])
+def test_a_score_beyond_single_precision_is_refused(score):
+    class Huge(Own):
+        def search(self, queries, **kwargs):
+            return {"q1": {"a": score}}
+
+    with pytest.raises(SearchError, match="query 'q1' and document 'a'"):
+        run(Huge(), {"a": "text 1"})
+
+
+def test_scores_are_compared_as_pytrec_eval_compares_them():
+    class Close(Own):
+        def search(self, queries, **kwargs):
+            return {"q1": {"a": 1.0 + 1e-12, "b": 1.0}}
+
+    assert list(run(Close(), {"a": "text 1", "b": "text 1"})["q1"]) == ["b", "a"]
+
+
+def test_a_tie_that_reaches_into_the_scored_ranks_is_searched_to_its_end():
+    """All of 1,200 documents tie; the first ranks are the last ids, wherever they stand in the corpus."""
+    constant = {f"d{number:04}": "text 1" for number in range(SEARCH_DEPTH + 200)}
+    for documents in (constant, dict(reversed(constant.items()))):
+        assert list(run(Encoder(), documents)["q1"])[:3] == ["d1199", "d1198", "d1197"]
