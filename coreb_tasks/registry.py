@@ -34,8 +34,8 @@ def register() -> None:
     """Make mteb know every task and benchmark. Doing it twice is harmless.
 
     Raises:
-        RegistrationError: mteb is of a version that is not supported, or has a task or benchmark of the same name
-            (the others are registered all the same).
+        RegistrationError: mteb is of a version that is not supported, or has a task of the same name (the others are
+            registered all the same). A benchmark of the same name is a warning when mteb is asked for benchmarks.
     """
     _check_version()
     from coreb_tasks.tasks.table import OVERALL_TASKS, TASKS

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
+from mteb.abstasks import AbsTaskRetrieval
 from mteb.models import ModelMeta
 
 from coreb_tasks.data import DataError, load, load_subsets
@@ -350,6 +351,13 @@ TEXTS = {
 }
 
 
+def test_bm25_finds_other_forms_of_russian_words(hub):
+    rows = {"a": ("складами", "склад"), "b": ("документов", "документ"), "c": ("остатках", "остаток остатки")}
+    hub.onec(forum=rows)
+    task = task_class(ONEC)().filter_languages(None, hf_subsets=["forum"])
+    assert evaluate(task, mteb.get_model("mteb/baseline-bm25s"))[1]["forum"]["ndcg_at_1"] == 1
+
+
 @pytest.mark.parametrize("kind", ["jsonl", "parquet"])
 def test_texts_come_into_mtebs_dataset_and_to_the_model_to_the_character(hub, kind):
     queries = {f"q-{name}": f"?{text}" for name, text in TEXTS.items()}
@@ -433,14 +441,20 @@ def test_data_that_were_loaded_to_check_a_stored_result_are_let_go(hub, first, c
     assert not task.data_loaded
 
 
-def test_the_same_task_object_finds_that_the_data_have_changed(hub, tmp_path):
-    cache = mteb.ResultCache(tmp_path / "cache")
-    hub.cpret({1: "alpha"}, {5: "alpha alpha", 6: "alpha"}, [(1, 5)])
+def unload_data_of_mteb_2_16(self):
+    self.dataset, self.data_loaded = None, False
+
+
+@pytest.mark.parametrize(
+    "unload_data", [AbsTaskRetrieval.unload_data, unload_data_of_mteb_2_16], ids=["installed mteb", "mteb 2.16"]
+)
+def test_the_same_task_object_finds_that_the_data_have_changed(hub, first, monkeypatch, unload_data):
+    monkeypatch.setattr(AbsTaskRetrieval, "unload_data", unload_data)
     task = task_class(CPRET)()
-    before, _ = evaluate(task, cache=cache)
+    before, _ = evaluate(task)
     *data, expected = CHANGES["judgment"]
     hub.cpret(*data)
-    result, scores = evaluate(task, cache=cache)
+    result, scores = evaluate(task, cache=first[0])
     assert scores["default"]["ndcg_at_10"] == expected
     assert result.dataset_revision == f"sha256:{scores['default']['data_hash']}" != before.dataset_revision
 
