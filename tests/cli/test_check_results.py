@@ -17,6 +17,7 @@ from coreb_tasks.facts import OVERALLS, SUITES, TASKS, Task
 REVISION = "0123456789abcdef0123456789abcdef01234567"
 OTHER_REVISION = "f" * 40
 HASH, OTHER_HASH = "a" * 64, "b" * 64  # of data that are not pinned
+OVERALL_REVISION = expected_revision(OVERALLS["CoREB-Overall"], {})
 SUBMITTED = [*(name for name, task in TASKS.items() if not task.sample), *OVERALLS]
 
 
@@ -193,7 +194,7 @@ FAULTS = {
     "another commit": ("1C-Ebench.json", revision(REVISION), "expected ae3af1"),
     "a version that is no hash": ("CPRet-T2C.json", revision("resolved-when-loaded"), "expected sha256:"),
     "not the version of its hash": ("CPRet-T2C.json", revision(f"sha256:{OTHER_HASH}"), HASH),
-    "an overall of other data": ("CoREB-Overall.json", revision(f"sha256:{HASH}"), "expected sha256:1b86"),
+    "an overall of other data": ("CoREB-Overall.json", revision(f"sha256:{HASH}"), f"expected {OVERALL_REVISION}"),
     "an overall of other files": ("CPRet-Overall.json", revision(f"sha256:{OTHER_HASH}"), "expected sha"),
     "a part is missing": ("CoREB-Overall.json", of_first("main_score", None), "a part is missing"),
     "a model without a name": (META, put("name", "no_model_name/available"), "that of the folder org__mod"),
