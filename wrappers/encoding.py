@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from torch.utils.data import DataLoader
 
 
+_WRAPPERS_DEEP = 5  # more than mteb's wrappers nest
+
+
 class SearchError(ValueError):
     """A model's run cannot be scored. Names task, query and document."""
 
@@ -97,13 +100,13 @@ def _seen_prompts(model: Any) -> Iterator[list[str]]:
     Every way to a prompt (mteb's tables, instructions, the model's own defaults) ends at ``preprocess``. The class is
     watched and not the model, which may be sent to other processes while it encodes.
     """
-    inner: Any = getattr(model, "model", None)
-    watched: Any = type(inner)
-    original = getattr(watched, "preprocess", None)
+    inner = _with_preprocess(model)
     seen: list[str] = []
-    if original is None:
+    if inner is None:
         yield seen
         return
+    watched: Any = type(inner)
+    original = watched.preprocess
 
     def spy(self: Any, inputs: Any, *args: Any, prompt: str | None = None, **kwargs: Any) -> Any:
         if self is inner:
@@ -119,6 +122,16 @@ def _seen_prompts(model: Any) -> Iterator[list[str]]:
             del watched.preprocess
         else:
             watched.preprocess = original
+
+
+def _with_preprocess(model: Any) -> Any:
+    """The sentence-transformers model within mteb's wrappers, which may hold one another; None without one."""
+    for _ in range(_WRAPPERS_DEEP):
+        if hasattr(type(model), "preprocess"):
+            return model
+        held = getattr(model, "__dict__", {})
+        model = held.get("model", held.get("_model"))
+    return None
 
 
 def _first_not_finite(values: Any) -> list[int]:

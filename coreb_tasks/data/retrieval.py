@@ -84,8 +84,8 @@ UNRESOLVED = "resolved-when-loaded"
 
 def revision_of(versions: Iterable[str]) -> str:
     """The revision of data that are known by their content: by the hash (or revision) of each part's version."""
-    different = list(dict.fromkeys(version.removeprefix("sha256:") for version in versions))
-    return f"sha256:{different[0] if len(different) == 1 else sha256(' '.join(different).encode()).hexdigest()}"
+    known = [version.removeprefix("sha256:") for version in versions]
+    return f"sha256:{known[0] if len(set(known)) == 1 else sha256(' '.join(known).encode()).hexdigest()}"
 
 
 def measure(task: Task) -> dict[str, Pin]:

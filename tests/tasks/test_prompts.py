@@ -201,7 +201,6 @@ WRAPPERS = {
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # of a cache that is new, of few rows to compress
-@pytest.mark.xfail(strict=True, reason="a model within a model within mteb's wrapper is not looked into")
 @pytest.mark.parametrize("wrapper", WRAPPERS)
 def test_a_model_in_a_wrapper_of_mtebs_has_its_prompts_in_the_result(sentence_transformer, tmp_path, wrapper):
     model = sentence_transformer({"query": "q: ", "document": "d: "})
