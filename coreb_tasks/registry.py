@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import importlib
 import logging
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from functools import wraps
 from importlib.metadata import requires, version
 from typing import TYPE_CHECKING, Any
 
 from packaging.requirements import Requirement
 
+from coreb_tasks.data import DataError
 from coreb_tasks.facts import SUITES, Suite
 
 if TYPE_CHECKING:
@@ -136,8 +136,13 @@ class _CurrentResults:
         result: TaskResult | None = self.cache.load_task_result(*args, **kwargs)
         if result is None:
             return None
-        with self._data_are_known():
-            why = self.task.why_stale(result)
+        try:
+            why = self.task.why_stale(result, load=True)
+        except DataError as error:
+            logger.warning(
+                "Whether the stored result of %s is of the task's data is not known: %s", result.task_name, error
+            )
+            return result
         if why is None:
             return result
         if not self.may_run:
@@ -147,18 +152,6 @@ class _CurrentResults:
             )
         _warn_of_stale(result, why)
         return None
-
-    @contextmanager
-    def _data_are_known(self) -> Iterator[None]:
-        """Data that are not pinned have to be loaded to know what a result must be of, where a run may follow."""
-        if not self.may_run or None not in map(self.task.data_hash, self.task.hf_subsets):
-            yield
-            return
-        self.task.load_data()
-        try:
-            yield
-        finally:
-            self.task.unload_data()
 
 
 def _warn_of_stale(result: TaskResult, why: str) -> None:

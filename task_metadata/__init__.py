@@ -19,12 +19,12 @@ class Pin(NamedTuple):
 
 
 class Sizes(NamedTuple):
-    """How large a task is, as text; ``source`` is the paper that states it, or None where it was measured."""
+    """How large a task is; ``stated_in`` is the paper that says so, or None where it was measured."""
 
-    documents: str
-    queries: str
-    relevant: str
-    source: str | None = None
+    documents: int
+    queries: int
+    relevant: int
+    stated_in: str | None
 
 
 def pins(path: str, release: str) -> dict[str, Pin]:
@@ -37,18 +37,24 @@ def descriptive_statistics_path(task_type: str, task: str) -> Path:
     return _FOLDER / "descriptive_stats" / task_type / f"{task}.json"
 
 
+def descriptive_statistics(task: str) -> dict[str, Any]:
+    """A retrieval task's statistics of the split ``test``, in mteb's format.
+
+    Where the data could not be read they are what the paper states, marked by the key ``stated_in``.
+    """
+    test: dict[str, Any] = _read(str(descriptive_statistics_path("Retrieval", task)))["test"]
+    return test
+
+
 def sizes(task: str) -> Sizes:
-    """Sizes of a retrieval task from its descriptive statistics, else as its paper states them."""
-    path = descriptive_statistics_path("Retrieval", task)
-    if not path.exists():
-        return Sizes(**_read("stated.json")[task])
-    test = json.loads(path.read_text(encoding="utf-8"))["test"]
+    """Sizes of a retrieval task, from its descriptive statistics."""
+    test = descriptive_statistics(task)
     subsets = list(test.get("hf_subset_descriptive_stats", {}).values())
     # mteb counts a corpus that subsets share once for each of them.
-    shared = len({subset["documents_text_statistics"]["total_text_length"] for subset in subsets}) == 1
+    shared = len({str(subset["documents_text_statistics"] or subset["num_documents"]) for subset in subsets}) == 1
     documents = subsets[0]["num_documents"] if shared else test["num_documents"]
     relevant = test["relevant_docs_statistics"]["num_relevant_docs"]
-    return Sizes(f"{documents:,}", f"{test['num_queries']:,}", f"{relevant:,}")
+    return Sizes(documents, test["num_queries"], relevant, test.get("stated_in"))
 
 
 @cache

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-FLOORS = ["task_metadata", "facts", "data", "wrappers", "tasks", "registry", "upstream", "cli"]
+FLOORS = ["task_metadata", "facts", "data", "rules", "wrappers", "tasks", "registry", "upstream", "cli"]
 # The command line reads results and facts; it may not pull mteb in by way of these.
 NEEDS_MTEB = {"wrappers", "tasks", "registry"}
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -97,31 +99,40 @@ def _with_body_as_text(inputs: DataLoader[BatchedInput]) -> DataLoader[BatchedIn
 def _seen_prompts(model: Any) -> Iterator[list[str]]:
     """Collects the prompts that a sentence-transformers model within ``model`` puts before its texts.
 
-    Every way to a prompt (mteb's tables, instructions, the model's own defaults) ends at ``preprocess``. The class is
-    watched and not the model, which may be sent to other processes while it encodes.
+    Every way to a prompt (mteb's tables, instructions, the model's own defaults) ends at ``preprocess``.
     """
     inner = _with_preprocess(model)
     seen: list[str] = []
     if inner is None:
         yield seen
         return
-    watched: Any = type(inner)
-    original = watched.preprocess
+    _watch_preprocess(type(inner))
+    token = _WATCHED.set((inner, seen))
+    try:
+        yield seen
+    finally:
+        _WATCHED.reset(token)
 
-    def spy(self: Any, inputs: Any, *args: Any, prompt: str | None = None, **kwargs: Any) -> Any:
+
+# The model that encodes in this thread, and its prompts so far.
+_WATCHED: ContextVar[tuple[Any, list[str]] | None] = ContextVar("coreb_tasks_watched", default=None)
+
+
+def _watch_preprocess(watched: Any) -> None:
+    """Let a class tell its prompts, once and for good: models encode in several threads, and are sent to processes."""
+    original = watched.preprocess
+    if hasattr(original, "tells_coreb_tasks"):
+        return
+
+    @wraps(original)
+    def preprocess(self: Any, inputs: Any, *args: Any, prompt: str | None = None, **kwargs: Any) -> Any:
+        inner, seen = _WATCHED.get() or (None, [])
         if self is inner:
             seen.append(prompt or "")
         return original(self, inputs, *args, prompt=prompt, **kwargs)
 
-    inherited = "preprocess" not in vars(watched)
-    watched.preprocess = spy
-    try:
-        yield seen
-    finally:
-        if inherited:
-            del watched.preprocess
-        else:
-            watched.preprocess = original
+    preprocess.tells_coreb_tasks = True  # type: ignore[attr-defined]
+    watched.preprocess = preprocess
 
 
 def _with_preprocess(model: Any) -> Any:

@@ -27,6 +27,7 @@ _LARGEST = float(np.finfo(np.float32).max)
 # mteb's own. A model with a search of its own (BM25) breaks ties at its last rank as it likes, so that another
 # depth can change its scores at 100.
 SEARCH_DEPTH = 1000
+_TIED_SCORES = 5_000_000  # scores held at once of queries that are searched to the end of the corpus
 
 
 def protocol_search(model: MTEBModels, excluded: Mapping[str, Set[str]]) -> ProtocolSearch:
@@ -93,8 +94,12 @@ class ProtocolSearch:
                 raise not_finite(task, query, document, score)
         for document in self.excluded.get(query, ()):
             scores.pop(document, None)
-        best = heapq.nlargest(SEARCH_DEPTH, scores.items(), key=lambda item: (item[1], item[0]))
-        return dict(best)
+        return _best(scores, SEARCH_DEPTH)
+
+
+def _best(scores: Mapping[str, float], depth: int) -> dict[str, float]:
+    """The first documents of a ranking, best first; ties by document id descending."""
+    return dict(heapq.nlargest(depth, scores.items(), key=lambda item: (item[1], item[0])))
 
 
 def _float32(ranked: Mapping[str, float], query: str, task: str) -> list[float]:
@@ -131,8 +136,13 @@ class EncoderSearch(ProtocolSearch, SearchEncoderWrapper):
         tied = [q for q, s in scores.items() if len(s) < len(self.document_ids) and s[top_k - 1] == s[-1]]
         if tied and kwargs.get("top_ranked") is None:
             positions = [position for position, query in enumerate(queries["id"]) if query in set(tied)]
-            self.task_corpus = corpus
-            run |= super().deep_search(queries.select(positions), top_k, len(self.document_ids), **kwargs)
+            size = max(1, _TIED_SCORES // len(self.document_ids))
+            for start in range(0, len(positions), size):
+                self.task_corpus = corpus
+                whole = super().deep_search(
+                    queries.select(positions[start : start + size]), top_k, len(self.document_ids), **kwargs
+                )
+                run |= {query: _best(ranked, depth) for query, ranked in whole.items()}
         return run
 
 

@@ -12,11 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from coreb_tasks import rules
 from coreb_tasks.cli.console import print_table
 from coreb_tasks.cli.results import METADATA, Result, ResultFileError, place, read_json, read_result, result_files
 from coreb_tasks.data import pinned_hash, revision_of
 from coreb_tasks.facts import OVERALLS, SUITES, TASKS, Overall, Task
-from coreb_tasks.task_metadata import descriptive_statistics_path, pins
+from coreb_tasks.task_metadata import descriptive_statistics, pins
 
 SPLIT = "test"
 LAYOUT = "ORG__MODEL/REVISION/TASK.json or ORG__MODEL/REVISION/experiments/NAME/TASK.json"
@@ -24,6 +25,10 @@ PLACEHOLDER = "no_model_name__available"  # what mteb calls a model that has no 
 RUN_SETTINGS = "run_settings.jsonl"
 AGAIN = "run the task again (mteb run --overwrite-strategy always)"
 MAX_BYTES = 10_000_000
+MAIN_SCORE = "ndcg_at_10"
+METRICS = tuple(f"{metric}_at_{cut_off}" for metric in rules.METRICS for cut_off in rules.CUT_OFFS)
+# Of the model's metadata, what every mteb writes and the results repository reads.
+MODEL_FIELDS = ("name", "revision", "release_date", "languages", "n_parameters", "max_tokens", "embed_dim", "license")
 NOTES = (
     "Tasks outside mteb are not shown on the public leaderboard; `coreb-tasks upstream` writes the pull request that "
     "brings these in.",
@@ -69,6 +74,7 @@ def check(results: list[Result]) -> list[Fault]:
         faults += _folder_faults(folder, within)
         revisions = {result.task: result.dataset_revision for result in within}
         faults += [Fault(result.file, reason) for result in within for reason in _file_faults(result, revisions)]
+        faults += [Fault(result.file, reason) for result in within for reason in _overall_faults(result, within)]
     return faults
 
 
@@ -98,9 +104,8 @@ def expected_queries(facts: Task | Overall, subset: str) -> int | None:
     if isinstance(facts, Overall):
         counts = [expected_queries(TASKS[part], name) for part in facts.parts for name in TASKS[part].subsets]
         return None if None in counts else sum(count for count in counts if count is not None)
-    path = descriptive_statistics_path("Retrieval", facts.name)
-    if path.exists():
-        test = json.loads(path.read_text(encoding="utf-8"))[SPLIT]
+    test = descriptive_statistics(facts.name)
+    if "stated_in" not in test:
         return int(test.get("hf_subset_descriptive_stats", {}).get(subset, test)["num_queries"])
     held = facts.subsets[subset]
     pin = pins(facts.path, facts.release).get(held.layout.queries)
@@ -183,20 +188,54 @@ def _score_faults(facts: Task | Overall, subset: str, values: Mapping[str, Any])
         parts = ", ".join(facts.parts)
         yield f"main_score is null: a part is missing; expected results of {parts}: run these, then {facts.name} again"
         return
-    if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 1:
-        yield f"main_score is {score!r}; expected a number in 0..1: {AGAIN}"
-    broken = [key for key, value in values.items() if key != "main_score" and _is_broken_metric(key, value)]
+    metrics = ["main_score", MAIN_SCORE] if isinstance(facts, Overall) else ["main_score", *METRICS]
+    broken = [key for key in metrics if not _is_share(values.get(key))]
+    broken += [key for key, value in values.items() if key not in metrics and _is_broken_metric(key, value)]
     if broken:
-        yield f"not finite: {', '.join(broken)}; expected numbers: find what the model returned, and run the task again"
+        first = ", ".join(f"{key} is {values.get(key)!r}" for key in broken[:3])
+        yield f"{len(broken)} scores are none, the first: {first}; expected numbers in 0..1: {AGAIN}"
+    elif score != values[MAIN_SCORE]:
+        yield f"main_score is {score!r}; expected {MAIN_SCORE}, {values[MAIN_SCORE]!r}: {AGAIN}"
+    if not isinstance(values.get("languages"), list):
+        yield f"languages is {values.get('languages')!r}; expected the list that mteb writes: {AGAIN}"
     expected: dict[str, Any] = {"n_queries": expected_queries(facts, subset)}
     if isinstance(facts, Task):
         expected |= {"relevance_level": facts.benchmark.relevance_level, "data_hash": pinned_hash(facts, subset)}
+        if not re.fullmatch("[0-9a-f]{64}", str(values.get("data_hash"))):
+            yield f"data_hash is {values.get('data_hash')!r}; expected a sha256: {AGAIN}"
+            del expected["data_hash"]
     for key, value in expected.items():
         held = values.get(key)
         if value is not None and held != value:
             yield f"{key} is {held!r}; expected {value!r}: {AGAIN}"
         elif held is None:
             yield f"{key} is missing; expected what coreb-tasks writes beside the scores: {AGAIN}"
+
+
+def _overall_faults(result: Result, within: Iterable[Result]) -> Iterator[str]:
+    """An overall score needs its parts beside it, and is their mean."""
+    facts = OVERALLS.get(result.task)
+    values = _expected_scores(result).get("default")
+    if facts is None or values is None or not _is_share(values.get("main_score")):
+        return
+    beside = {other.task: _expected_scores(other) for other in within}
+    missing = [part for part in facts.parts if part not in beside]
+    if missing:
+        yield f"no {', '.join(missing)} beside it; expected all of its parts: run these, then {facts.name} again"
+        return
+    held: list[list[tuple[Any, Any]]] = [
+        [(scores.get("main_score"), scores.get("n_queries")) for scores in beside[part].values()]
+        for part in facts.parts
+    ]
+    if any(not _is_share(score) or not isinstance(queries, int) for part in held for score, queries in part):
+        return  # told of the part
+    mean = rules.overall_score(held, weighted=facts.weighted)
+    if not math.isclose(values["main_score"], mean, abs_tol=1.01e-5):
+        yield f"main_score is {values['main_score']!r}; expected the mean of its parts, {mean}: run {facts.name} again"
+
+
+def _is_share(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
 
 
 def _is_broken_metric(key: str, value: Any) -> bool:
@@ -233,6 +272,9 @@ def _metadata_faults(file: Path, model: str, revision: str, experiment: str | No
     try:
         metadata = read_json(file)
         name, held, settings = metadata["name"], metadata["revision"], metadata.get("experiment_kwargs")
+        missing = [field for field in MODEL_FIELDS if field not in metadata]
+        if missing:
+            raise KeyError(", ".join(missing))
     except (ResultFileError, KeyError, TypeError, AttributeError) as error:
         reason = str(error).removeprefix(f"{file}: ")
         yield f"cannot be used ({reason}); expected the metadata of the model: copy the file that mteb wrote there"

@@ -29,10 +29,10 @@ def table() -> list[list[str]]:
     rows = []
     for task in TASKS.values():
         size = sizes(task.name)
-        stated = "" if size.source is None else f"; sizes as stated in {size.source}"
+        stated = "" if size.stated_in is None else f"; sizes as stated in {size.stated_in}"
         subsets = "" if list(task.subsets) == ["default"] else ", ".join(task.subsets)
         data = f"{task.path} ({task.release}){stated}"
-        rows.append([task.name, subsets, size.documents, size.queries, size.relevant, data])
+        rows.append([task.name, subsets, *(f"{count:,}" for count in size[:3]), data])
     rows += [[overall.name, "", "", "", "", overall.description] for overall in OVERALLS.values()]
     return rows
 

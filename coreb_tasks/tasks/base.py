@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from datasets import Dataset
 from mteb.abstasks import AbsTaskRetrieval
 
+from coreb_tasks import rules
 from coreb_tasks.data import UNRESOLVED, RetrievalData, load_subsets, pinned_hash, revision_of
 from coreb_tasks.facts import Task
-from coreb_tasks.tasks import rules
 from coreb_tasks.wrappers.search import ProtocolSearch, protocol_search
 
 if TYPE_CHECKING:
@@ -73,11 +73,7 @@ class ProtocolRetrieval(AbsTaskRetrieval):
             }
             for subset, data in self.protocol_data.items()
         }
-        if type(self).metadata.revision == UNRESOLVED:
-            revision = revision_of(data.data_hash for data in self.protocol_data.values())
-            self.metadata = self.metadata.model_copy(
-                update={"dataset": {**self.metadata.dataset, "revision": revision}}
-            )
+        self._resolve_revision({subset: data.data_hash for subset, data in self.protocol_data.items()})
         self.data_loaded = True
 
     def unload_data(self) -> None:
@@ -87,7 +83,11 @@ class ProtocolRetrieval(AbsTaskRetrieval):
     def _evaluate_subset(self, model: MTEBModels, data_split: Any, **kwargs: Any) -> ScoresDict:
         data = self.protocol_data[kwargs["hf_subset"]]
         searcher = protocol_search(model, data.excluded)
-        scores: ScoresDict = super()._evaluate_subset(searcher, data_split, **kwargs)
+        try:
+            scores: ScoresDict = super()._evaluate_subset(searcher, data_split, **kwargs)
+        except BaseException:
+            self.unload_data()  # mteb does so only at the end of an evaluation; a later one would take them as they are
+            raise
         return {**scores, **self._prompts(searcher)}
 
     def _prompts(self, searcher: ProtocolSearch) -> dict[str, str]:
@@ -153,17 +153,26 @@ class ProtocolRetrieval(AbsTaskRetrieval):
             **provenance,
         }
 
-    def why_stale(self, result: TaskResult) -> str | None:
+    def why_stale(self, result: TaskResult, *, load: bool = False) -> str | None:
         """Why a stored result of this task is not what it would score now; None where it is.
 
-        What is not known without loading the data (see ``data_hash``) is not compared.
+        What the data of a subset are is known where they are pinned or loaded; with ``load`` they are read to know,
+        else not compared.
+
+        Raises:
+            DataError: they cannot be read.
         """
+        scored = [scores for split in result.scores.values() for scores in split]
+        subsets = [scores["hf_subset"] for scores in scored if scores["hf_subset"] in self.facts.subsets]
+        hashes = {subset: self.data_hash(subset) for subset in dict.fromkeys([*subsets, *self.hf_subsets])}
+        unknown = [subset for subset, data_hash in hashes.items() if data_hash is None]
+        if load and unknown:
+            hashes |= {subset: data.data_hash for subset, data in load_subsets(self.facts, unknown).items()}
+            self._resolve_revision(hashes)
         stored: list[tuple[str, Any, Any]] = [("dataset_revision", result.dataset_revision, self.metadata.revision)]
-        for split in result.scores.values():
-            for scores in split:
-                stored.append(("relevance_level", scores.get("relevance_level"), self.relevance_level))
-                if scores["hf_subset"] in self.facts.subsets:
-                    stored.append(("data_hash", scores.get("data_hash"), self.data_hash(scores["hf_subset"])))
+        for scores in scored:
+            stored.append(("relevance_level", scores.get("relevance_level"), self.relevance_level))
+            stored.append(("data_hash", scores.get("data_hash"), hashes.get(scores["hf_subset"])))
         return next(
             (
                 f"its {key} is {was!r}, the task's is {now!r}"
@@ -172,6 +181,13 @@ class ProtocolRetrieval(AbsTaskRetrieval):
             ),
             None,
         )
+
+    def _resolve_revision(self, hashes: Mapping[str, str | None]) -> None:
+        """Give a task whose data are not pinned the revision of the data that were found."""
+        if type(self).metadata.revision == UNRESOLVED and hashes.keys() >= self.facts.subsets.keys():
+            found = [str(hashes[subset]) for subset in self.facts.subsets]
+            dataset = {**self.metadata.dataset, "revision": revision_of(found)}
+            self.metadata = self.metadata.model_copy(update={"dataset": dataset})
 
 
 def _table(texts: Mapping[str, str]) -> Dataset:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from mteb.abstasks.aggregate_task_metadata import AggregateTaskMetadata
 from mteb.abstasks.aggregated_task import AbsTaskAggregate
 
+from coreb_tasks import rules
 from coreb_tasks.data import UNRESOLVED, revision_of
 from coreb_tasks.facts import Overall
-from coreb_tasks.tasks import rules
 
 if TYPE_CHECKING:
     from mteb.results import TaskResult
@@ -27,6 +27,11 @@ class OverallScore(AbsTaskAggregate):
 
     facts: ClassVar[Overall]
     metadata: AggregateTaskMetadata
+
+    def __init__(self, **kwargs: Any) -> None:
+        # Parts of its own: those of the class would keep what an evaluation that failed has left in them.
+        self.metadata = self.metadata.model_copy(update={"tasks": [type(part)() for part in self.metadata.tasks]})
+        super().__init__(**kwargs)
 
     def task_results_to_scores(self, task_results: list[TaskResult]) -> dict[str, Any]:
         """The scores by split and subset. Where a part, or a subset of a part, is missing, the score is None (null)."""
@@ -46,13 +51,10 @@ class OverallScore(AbsTaskAggregate):
             parts.append({scores["hf_subset"]: (scores["main_score"], scores["n_queries"]) for scores in stored})
             if not parts[-1].keys() >= set(task.metadata.hf_subsets):
                 return {"main_score": None, self.metadata.main_score: None}
-        every = [scored for part in parts for scored in part.values()]
-        score = (
-            rules.mean_over_queries(every)
-            if self.facts.weighted
-            else rules.mean_over_parts([[score for score, _ in part.values()] for part in parts])
-        )
-        return {"main_score": score, self.metadata.main_score: score, "n_queries": sum(count for _, count in every)}
+        held = [list(part.values()) for part in parts]
+        score = rules.overall_score(held, weighted=self.facts.weighted)
+        queries = sum(count for part in held for _, count in part)
+        return {"main_score": score, self.metadata.main_score: score, "n_queries": queries}
 
 
 def overall_revision(revisions: Sequence[str]) -> str:

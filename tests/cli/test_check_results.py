@@ -10,7 +10,7 @@ import mteb
 import pytest
 
 from coreb_tasks.cli import main
-from coreb_tasks.cli.check_results import expected_queries, expected_revision
+from coreb_tasks.cli.check_results import METRICS, MODEL_FIELDS, expected_queries, expected_revision
 from coreb_tasks.data import pinned_hash
 from coreb_tasks.facts import OVERALLS, SUITES, TASKS, Task
 
@@ -27,7 +27,8 @@ def write(file, content):
 
 
 def scores_of(facts, subset):
-    scores = {"hf_subset": subset, "main_score": 0.5, "ndcg_at_10": 0.5, "nauc_ndcg_at_10_max": float("nan")}
+    scores = {"hf_subset": subset, "languages": ["eng-Latn"], "main_score": 0.5, "nauc_ndcg_at_10_max": float("nan")}
+    scores |= dict.fromkeys(METRICS if isinstance(facts, Task) else ["ndcg_at_10"], 0.5)
     scores["n_queries"] = expected_queries(facts, subset) or 7
     if isinstance(facts, Task):
         scores["relevance_level"] = facts.benchmark.relevance_level
@@ -35,10 +36,14 @@ def scores_of(facts, subset):
     return scores
 
 
+def metadata(**fields):
+    return {**dict.fromkeys(MODEL_FIELDS), "name": "org/model", "revision": REVISION, **fields}
+
+
 def write_run(folder, model="org/model", tasks=SUBMITTED):
     """A faultless run of a model on tasks, as mteb writes it; returns its folder."""
     run = folder / "results" / model.replace("/", "__") / REVISION
-    write(run / "model_meta.json", {"name": model, "revision": REVISION, "experiment_kwargs": None})
+    write(run / "model_meta.json", metadata(name=model))
     settings, revisions = [], {}
     for name in tasks:
         facts = TASKS.get(name) or OVERALLS[name]
@@ -149,6 +154,13 @@ def subsets(change):
     return lambda content: put("test", change(content["scores"]["test"]))(content["scores"])
 
 
+def of_all(score):
+    def change(content):
+        content["scores"]["test"][0] |= {"main_score": score, "ndcg_at_10": score}
+
+    return change
+
+
 def revision(value):
     return put("dataset_revision", value)
 
@@ -171,14 +183,20 @@ FAULTS = {
     "a subset twice": (T2C, subsets(lambda s: s * 2), "subset default stands twice"),
     "no main score": (T2C, of_first("main_score", WITHOUT), "main_score is None"),
     "a main score of text": (T2C, of_first("main_score", "0.5"), "main_score is '0.5'"),
-    "a main score in percent": (T2C, of_first("main_score", 50.0), "expected a number in 0..1"),
+    "a main score in percent": (T2C, of_first("main_score", 50.0), "main_score is 50.0; expected numbers in 0..1"),
     "a main score that is true": (T2C, of_first("main_score", True), "main_score is True"),
     "a main score of NaN": (T2C, of_first("main_score", float("nan")), "main_score is nan"),
-    "a metric of NaN": (T2C, of_first("ndcg_at_10", float("nan")), "not finite: ndcg_at_10"),
-    "a slice's metric": (T2C, of_first("language=go/map_at_1", float("inf")), "not finite: language=go/"),
+    "a metric of NaN": (T2C, of_first("ndcg_at_10", float("nan")), "the first: ndcg_at_10 is nan"),
+    "a metric above 1": (T2C, of_first("ndcg_at_10", 1.7), "the first: ndcg_at_10 is 1.7"),
+    "a metric of text": (T2C, of_first("recall_at_10", "x"), "recall_at_10 is 'x'"),
+    "no metric": (T2C, of_first("mrr_at_5", WITHOUT), "mrr_at_5 is None"),
+    "another main score": (T2C, of_first("main_score", 0.9), "main_score is 0.9; expected ndcg_at_10, 0.5"),
+    "no languages": (T2C, of_first("languages", WITHOUT), "languages is None"),
+    "a slice's metric": (T2C, of_first("language=go/map_at_1", float("inf")), "the first: language=go/map_at_1 is inf"),
     "no level": (T2C, of_first("relevance_level", WITHOUT), "relevance_level is None; expected 2"),
     "another level": (T2C, of_first("relevance_level", 1), "relevance_level is 1; expected 2"),
-    "no data hash": ("CPRet-T2C.json", of_first("data_hash", WITHOUT), "data_hash is missing"),
+    "no data hash": ("CPRet-T2C.json", of_first("data_hash", WITHOUT), "data_hash is None; expected a sha256"),
+    "a data hash that is none": ("1C-Ebench.json", of_first("data_hash", "xyz"), "data_hash is 'xyz'"),
     "another data hash": (T2C, of_first("data_hash", HASH), f"data_hash is '{HASH}'; expected 'fcf1b04c"),
     "a count of queries": (T2C, of_first("n_queries", 1122), "n_queries is 1122; expected 1123"),
     "no count of queries": ("CPRet-T2C.json", of_first("n_queries", WITHOUT), "n_queries is missing"),
@@ -196,6 +214,7 @@ FAULTS = {
     "not the version of its hash": ("CPRet-T2C.json", revision(f"sha256:{OTHER_HASH}"), HASH),
     "an overall of other data": ("CoREB-Overall.json", revision(f"sha256:{HASH}"), f"expected {OVERALL_REVISION}"),
     "an overall of other files": ("CPRet-Overall.json", revision(f"sha256:{OTHER_HASH}"), "expected sha"),
+    "an overall of other scores": ("CPRet-Overall.json", of_all(0.9), "expected the mean of its parts, 0.5"),
     "a part is missing": ("CoREB-Overall.json", of_first("main_score", None), "a part is missing"),
     "a model without a name": (META, put("name", "no_model_name/available"), "that of the folder org__mod"),
     "another model's metadata": (META, put("name", "org/other"), "name is 'org/other'"),
@@ -203,6 +222,7 @@ FAULTS = {
     "another revision's metadata": (META, put("revision", OTHER_REVISION), f"revision is '{OTHER_REVISION}'"),
     "an experiment's metadata": (META, put("experiment_kwargs", {"embed_dim": 8}), "experiment_kwargs is"),
     "metadata without a name": (META, put("name", WITHOUT), "expected the metadata of the model"),
+    "metadata without fields": (META, put("license", WITHOUT), "expected the metadata of the model"),
     "metadata of another shape": (META, lambda c: [c], "expected the metadata of the model"),
     "metadata cut off": (META, "{", "expected the metadata of the model"),
     "run settings cut off": (SETTINGS, "{", "expected the settings of the run"),
@@ -222,7 +242,17 @@ def test_a_fault_is_told_with_its_file_and_reason(tmp_path, check, name, change,
     code, _, faults = check(tmp_path)
     assert code == 1
     assert [line for line in faults if line.startswith(f"{file}: ") and reason in line]
-    assert {line.partition(": ")[0] for line in faults} <= {str(file), str(file.with_name("CPRet-Overall.json"))}
+    # An overall score has the faults of its parts, and no other file has any.
+    overalls = {str(file.with_name(f"{overall}.json")) for overall in OVERALLS}
+    assert {line.partition(": ")[0] for line in faults} <= {str(file), *overalls}
+
+
+def test_an_overall_needs_its_parts_beside_it(tmp_path, check):
+    run = write_run(tmp_path, tasks=CHANGED)
+    (run / "CoREB-C2C.json").unlink()
+    code, _, faults = check(tmp_path)
+    assert code == 1
+    assert [line for line in faults if line.startswith(f"{run / 'CoREB-Overall.json'}: no CoREB-C2C beside it")]
 
 
 def test_a_task_with_a_fault_is_not_complete(tmp_path, check):
@@ -238,7 +268,8 @@ def test_every_fault_is_told(tmp_path, check):
         (run / name).write_text("{")
     (run / "CoREB-C2C.json").write_text(json.dumps({"task_name": "CoREB-C2C", "scores": {"dev": [{"hf_subset": "x"}]}}))
     told = [(Path(line.partition(": ")[0]).name, line) for line in check(tmp_path)[2]]
-    assert [name for name, _ in told] == ["CoREB-C2C.json"] * 3 + ["CoREB-T2C.json", "model_meta.json"]
+    names = ["CoREB-C2C.json"] * 3 + ["CoREB-Overall.json", "CoREB-T2C.json", "model_meta.json"]
+    assert [name for name, _ in told] == names
     assert all("expected" in line for _, line in told)
 
 
@@ -246,7 +277,7 @@ def rename(run, model="org__model", revision=REVISION):
     """The run under other folder names, with metadata that say the same."""
     moved = run.parents[1] / model / revision
     shutil.move(run, moved)
-    write(moved / "model_meta.json", {"name": model.replace("__", "/"), "revision": revision})
+    write(moved / "model_meta.json", metadata(name=model.replace("__", "/"), revision=revision))
     return moved
 
 
@@ -301,7 +332,7 @@ def test_one_revision_of_a_model_and_task(tmp_path, check):
     run = write_run(tmp_path, tasks=["CoREB-T2C", "CoREB-C2C"])
     other = run.with_name(OTHER_REVISION)
     shutil.copytree(run, other)
-    write(other / "model_meta.json", {"name": "org/model", "revision": OTHER_REVISION})
+    write(other / "model_meta.json", metadata(revision=OTHER_REVISION))
     (other / "CoREB-C2C.json").unlink()
     code, _, faults = check(tmp_path)
     assert code == 1
@@ -315,8 +346,8 @@ def test_experiments_lie_beside_the_plain_run_with_metadata_of_their_own(tmp_pat
     experiment = tmp_path / "copy"
     shutil.copytree(run, experiment)
     experiment = shutil.move(experiment, run / "experiments" / "embed_dim_8")
-    metadata = {"name": "org/model", "revision": REVISION, "experiment_kwargs": settings}
-    write(experiment / "model_meta.json", metadata)
+    held = metadata(experiment_kwargs=settings)
+    write(experiment / "model_meta.json", held)
     found, out, faults = check(tmp_path)
     assert found == code
     assert [line.partition(": ")[0] for line in faults] == [str(experiment / "model_meta.json")] * code

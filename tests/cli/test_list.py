@@ -42,8 +42,8 @@ def test_a_row_has_the_subsets_the_size_and_the_place_of_its_data(rows, expected
 
 def test_sizes_that_only_a_paper_states_say_so(rows):
     (row,) = [row for row in rows if row[0] == "CPRet-P2Dup"]
-    assert row[1:4] == ["10.9k", "168", "202"]
-    assert row[4].endswith("sizes as stated in arXiv:2505.12925, table 1")
+    assert row[1:4] == ["10,900", "168", "202"]
+    assert row[4].endswith("sizes as stated in arXiv:2505.12925, table 1, rounded")
 
 
 def test_the_table_of_the_docs_is_the_registrys(capsys):

@@ -496,3 +496,46 @@ def test_one_subset_after_the_other_ends_in_one_result(hub, tmp_path):
     _, scores = evaluate(mteb.get_task("1C-Ebench"), encoder, cache)
     assert {subset: found["n_queries"] for subset, found in scores.items()} == {"forum": 1, "fastcode": 2}
     assert encoder.seen == []
+
+
+def test_a_stored_subset_that_has_changed_is_not_completed_by_another(hub, tmp_path):
+    """forum is stored, then its data change, then only fastcode is run: the file holds no score of the old forum."""
+    hub.onec(**ROWS)
+    cache = mteb.ResultCache(tmp_path / "cache")
+    evaluate(task_class(ONEC)().filter_languages(None, hf_subsets=["forum"]), cache=cache)
+    hub.onec(**{**ROWS, "forum": {"a": ("alpha", "alpha"), "d": ("delta", "alpha delta")}})
+    evaluate(task_class(ONEC)().filter_languages(None, hf_subsets=["fastcode"]), cache=cache)
+    (file,) = cache.cache_path.rglob("Tiny-1C.json")
+    stored = json.loads(file.read_text(encoding="utf-8"))["scores"]["test"]
+    assert [scores["hf_subset"] for scores in stored] == ["fastcode"]
+
+
+@pytest.mark.parametrize("strategy", ["never", "only-cache"])
+def test_where_nothing_may_be_run_data_that_are_not_pinned_are_read_to_know(hub, first, strategy):
+    options = {"cache": first[0], "overwrite_strategy": strategy, "co2_tracker": False, "show_progress_bar": False}
+    (same,) = mteb.evaluate(Encoder(), task_class(CPRET)(), **options).task_results
+    assert same.dataset_revision == first[1].dataset_revision
+    hub.cpret(*CHANGES["judgment"][:-1])
+    with pytest.raises(ValueError, match="stored result of Tiny-CPRet is not of this task: its d"):
+        mteb.evaluate(Encoder(), task_class(CPRET)(), **options)
+
+
+def test_a_stored_result_whose_data_are_not_at_hand_is_returned_with_a_warning(hub, first, monkeypatch, caplog):
+    monkeypatch.setenv("COREB_TASKS_DATA", str(hub.root / "elsewhere"))
+    result, _ = evaluate(task_class(CPRET)(), cache=first[0])
+    assert result.dataset_revision == first[1].dataset_revision
+    (said,) = [record.getMessage() for record in caplog.records if record.name == "coreb_tasks.registry"]
+    assert said.startswith("Whether the stored result of Tiny-CPRet is of the task's data is not known: ")
+
+
+def test_an_evaluation_that_fails_leaves_no_data_behind(hub):
+    class Failing(Encoder):
+        def encode(self, inputs, **kwargs):
+            raise RuntimeError("out of memory")
+
+    hub.cpret({1: "alpha"}, {5: "alpha"}, [(1, 5)])
+    task = task_class(CPRET)()
+    with pytest.raises(RuntimeError, match="out of memory"):
+        evaluate(task, Failing())
+    assert not task.data_loaded
+    assert task.protocol_data == {}

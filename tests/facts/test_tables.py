@@ -74,13 +74,13 @@ def test_mteb_knows_the_task_by_its_facts(name):
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_mteb_shows_descriptive_statistics_where_the_data_could_be_read(name):
-    statistics = mteb.get_task(name).metadata.descriptive_stats
-    if TASKS[name].path in ("coldchair16/CPRet-data", "PruhaNLP/1C-Ebench"):
-        assert statistics is None
-    else:
-        assert statistics["test"]["num_queries"] > 0
-        assert set(statistics["test"].get("hf_subset_descriptive_stats", {"default": 1})) == set(TASKS[name].subsets)
+def test_mteb_shows_descriptive_statistics_and_they_say_where_a_paper_states_them(name):
+    metadata = mteb.get_task(name).metadata
+    statistics = metadata.descriptive_stats["test"]
+    assert metadata.n_samples == {"test": statistics["num_queries"] + statistics["num_documents"]}
+    assert set(statistics.get("hf_subset_descriptive_stats", {"default": 1})) == set(TASKS[name].subsets)
+    read = TASKS[name].path not in ("coldchair16/CPRet-data", "PruhaNLP/1C-Ebench")
+    assert read == ("stated_in" not in statistics) == (statistics["number_of_characters"] is not None)
 
 
 @pytest.mark.parametrize("name", SUITES)

@@ -319,3 +319,10 @@ def test_a_sample_run_of_1c_has_the_macro_average_of_its_subsets():
     scores = {found["hf_subset"]: found["main_score"] for found in result.scores["test"]}
     assert scores["forum"] != scores["fastcode"]
     assert result.get_score() == pytest.approx((scores["forum"] + scores["fastcode"]) / 2)
+
+
+def test_every_overall_task_has_parts_of_its_own():
+    first, second = mteb.get_task("CPRet-Overall"), mteb.get_task("CPRet-Overall")
+    assert [type(part) for part in first.tasks] == [type(part) for part in second.tasks]
+    assert not {id(part) for part in first.tasks} & {id(part) for part in second.tasks}
+    assert first.metadata.tasks == first.tasks

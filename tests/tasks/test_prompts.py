@@ -4,6 +4,7 @@ import json
 import logging
 import pickle
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 
 import mteb
 import pytest
@@ -329,3 +330,12 @@ def test_a_model_can_be_sent_to_other_processes_while_it_encodes(sentence_transf
         SentenceTransformer, "encode", lambda self, *a, **k: pickle.dumps(self) and encode(self, *a, **k)
     )
     scores_of(sentence_transformer(), c2c)
+
+
+def test_models_in_several_threads_each_have_their_prompts_in_their_result(sentence_transformer):
+    models = [sentence_transformer({"query": f"q{number}: ", "document": f"d{number}: "}) for number in range(3)]
+    task = "CPRet-S2Full-Sample"
+    with ThreadPoolExecutor(len(models)) as pool:
+        results = list(pool.map(lambda model: recorded(scores_of(model, mteb.get_task(task))), models))
+    assert results == [{"query_prompt": f"q{n}: ", "document_prompt": f"d{n}: "} for n in range(3)]
+    assert not hasattr(SentenceTransformer.preprocess.__wrapped__, "__wrapped__"), "watched once"

@@ -141,3 +141,11 @@ def test_a_tie_that_reaches_into_the_scored_ranks_is_searched_to_its_end():
     constant = {f"d{number:04}": "text 1" for number in range(SEARCH_DEPTH + 200)}
     for documents in (constant, dict(reversed(constant.items()))):
         assert list(run(Encoder(), documents)["q1"])[:3] == ["d1199", "d1198", "d1197"]
+
+
+def test_tied_queries_are_searched_in_parts_that_fit(monkeypatch):
+    constant = {f"d{number:04}": "text 1" for number in range(SEARCH_DEPTH + 200)}
+    whole = run(Encoder(), constant)
+    monkeypatch.setattr("coreb_tasks.wrappers.search._TIED_SCORES", 1)
+    assert run(Encoder(), constant) == whole
+    assert {len(ranked) for ranked in whole.values()} == {SEARCH_DEPTH}

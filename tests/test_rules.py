@@ -7,7 +7,7 @@ import pytrec_eval
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coreb_tasks.tasks import rules
+from coreb_tasks import rules
 
 DOCUMENTS = [f"d{number}" for number in range(8)]
 runs = st.dictionaries(st.sampled_from(DOCUMENTS), st.sampled_from([0.0, 0.25, 0.5, 1.0]))

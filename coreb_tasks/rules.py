@@ -13,7 +13,8 @@ CUT_OFFS = (1, 3, 5, 10, 20, 100)
 _DIGITS = 5  # as mteb rounds
 
 # pytrec_eval's names of the metrics of a query, and mteb's
-_METRICS = {"ndcg_cut": "ndcg", "map_cut": "map", "recall": "recall", "P": "precision", "success": "hit_rate"}
+_PYTREC = {"ndcg_cut": "ndcg", "map_cut": "map", "recall": "recall", "P": "precision", "success": "hit_rate"}
+METRICS = (*_PYTREC.values(), "mrr")
 
 
 def at_level(qrels: Qrels, level: int) -> dict[str, dict[str, int]]:
@@ -64,7 +65,7 @@ def query_metrics(
     metrics = {f"mrr_at_{cut_off}": reciprocal_rank(ranked, relevant, cut_off) for cut_off in CUT_OFFS}
     for name, value in pytrec_scores.items():
         metric, cut_off = name.rsplit("_", maxsplit=1)
-        metrics[f"{_METRICS[metric]}_at_{cut_off}"] = value
+        metrics[f"{_PYTREC[metric]}_at_{cut_off}"] = value
     return metrics
 
 
@@ -80,14 +81,16 @@ def intrusion_rate(intrusions: Iterable[bool | None]) -> dict[str, float]:
     return {**rate, "hard_negative_intrusion_n": len(decided)}
 
 
-def mean_over_queries(parts: Sequence[tuple[float, int]]) -> float:
-    """Mean of scores weighted by their number of queries.
+def overall_score(parts: Sequence[Sequence[tuple[float, int]]], *, weighted: bool) -> float:
+    """Score over parts, of each of which every subset has a score and a number of queries.
 
-    CoREB (arXiv:2605.04615), overall score of tables 3 and 14; 1C-Ebench (arXiv:2608.19957), micro average.
+    Weighted: mean over all queries. CoREB (arXiv:2605.04615), overall score of tables 3 and 14; 1C-Ebench
+    (arXiv:2608.19957), micro average. Else the mean over parts of the mean over subsets: CPRet (arXiv:2505.12925),
+    average of table 3.
     """
-    return round(sum(score * queries for score, queries in parts) / sum(queries for _, queries in parts), _DIGITS)
-
-
-def mean_over_parts(parts: Sequence[Sequence[float]]) -> float:
-    """Mean over parts of the mean over each part's scores. CPRet (arXiv:2505.12925), average of table 3."""
-    return round(sum(sum(scores) / len(scores) for scores in parts) / len(parts), _DIGITS)
+    if weighted:
+        every = [scored for part in parts for scored in part]
+        score = sum(score * queries for score, queries in every) / sum(queries for _, queries in every)
+    else:
+        score = sum(sum(score for score, _ in part) / len(part) for part in parts) / len(parts)
+    return round(score, _DIGITS)
