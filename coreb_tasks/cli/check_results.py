@@ -6,26 +6,23 @@ import argparse
 import json
 import math
 import re
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from coreb_tasks import rules
-from coreb_tasks.cli.console import print_table
+from coreb_tasks.cli.console import fail, print_table
 from coreb_tasks.cli.results import METADATA, Result, ResultFileError, place, read_json, read_result, result_files
 from coreb_tasks.data import pinned_hash, revision_of
-from coreb_tasks.facts import OVERALLS, SUITES, TASKS, Overall, Task
+from coreb_tasks.facts import MAIN_SCORE, OVERALLS, SPLIT, SUITES, TASKS, Overall, Task
 from coreb_tasks.task_metadata import descriptive_statistics, pins
 
-SPLIT = "test"
 LAYOUT = "ORG__MODEL/REVISION/TASK.json or ORG__MODEL/REVISION/experiments/NAME/TASK.json"
 PLACEHOLDER = "no_model_name__available"  # what mteb calls a model that has no name
 RUN_SETTINGS = "run_settings.jsonl"
 AGAIN = "run the task again (mteb run --overwrite-strategy always)"
 MAX_BYTES = 10_000_000
-MAIN_SCORE = "ndcg_at_10"
 METRICS = tuple(f"{metric}_at_{cut_off}" for metric in rules.METRICS for cut_off in rules.CUT_OFFS)
 # Of the model's metadata, what every mteb writes and the results repository reads.
 MODEL_FIELDS = ("name", "revision", "release_date", "languages", "n_parameters", "max_tokens", "embed_dim", "license")
@@ -51,7 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     if not options.folder.exists():
-        return _fail([f"{options.folder}: no such folder; expected the folder that mteb wrote results to"])
+        return fail(
+            "check-results", [f"{options.folder}: no such folder; expected the folder that mteb wrote results to"]
+        )
     results, others, faults = _read(options.folder)
     faults += check(results)
     faulty = {fault.file for fault in faults}
@@ -61,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
         print(line)
     if not results and not faults:
         faults.append(Fault(options.folder, f"holds no result files of our tasks; expected {LAYOUT}"))
-    return _fail(f"{file}: {reason}" for file, reason in sorted(faults)) if faults else 0
+    return fail("check-results", [f"{file}: {reason}" for file, reason in sorted(faults)]) if faults else 0
 
 
 def check(results: list[Result]) -> list[Fault]:
@@ -374,9 +373,3 @@ def _not_ours(others: list[str]) -> Iterator[str]:
         names = list(dict.fromkeys(others))
         more = f" and {len(names) - 20} more" if len(names) > 20 else ""
         yield f"Not of our tasks, and not judged: {', '.join(names[:20])}{more}"
-
-
-def _fail(faults: Iterable[str]) -> int:
-    for fault in faults:
-        print(f"coreb-tasks check-results: {fault}", file=sys.stderr)
-    return 1

@@ -7,6 +7,13 @@ import sys
 from collections.abc import Collection, Iterable, Sequence
 
 
+def fail(subcommand: str, faults: Iterable[str]) -> int:
+    """Print a line for each fault on stderr; returns the exit code 1."""
+    for fault in faults:
+        print(f"coreb-tasks {subcommand}: {fault}", file=sys.stderr)
+    return 1
+
+
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], numbers: Collection[int] = ()) -> None:
     """Print a table; ``numbers`` are the positions of right-aligned columns. A pipe gets it in full width."""
     from rich.box import SIMPLE_HEAD

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from coreb_tasks.cli.console import print_table
+from coreb_tasks.cli.console import fail, print_table
 from coreb_tasks.cli.results import METADATA, ResultFileError, place, read_json, read_result, result_files
+from coreb_tasks.facts import MAIN_SCORE
 
 SHOWN = {
     "queries": "n_queries",
-    "nDCG@10": "ndcg_at_10",
+    "nDCG@10": MAIN_SCORE,
     "Recall@10": "recall_at_10",
     "MRR@10": "mrr_at_10",
     "intrusion": "hard_negative_intrusion_at_10",
@@ -40,7 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     if not options.folder.exists():
-        return _fail([f"{options.folder}: no such folder or file; expected the folder that mteb wrote results to"])
+        return fail(
+            "report", [f"{options.folder}: no such folder or file; expected the folder that mteb wrote results to"]
+        )
     found: list[Scores] = []
     faults = []
     for file in result_files(options.folder):
@@ -57,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
         print_table(columns, sorted(rows), numbers=range(len(columns) - len(SHOWN), len(columns)))
     elif not faults:
         faults.append(f"{options.folder}: no MTEB result files (TASK.json) in it")
-    return _fail(faults) if faults else 0
+    return fail("report", faults) if faults else 0
 
 
 def read_scores(file: Path) -> list[Scores]:
@@ -103,9 +105,3 @@ def _rows(scores: Scores, *, slices: bool, name_run: bool) -> Iterator[list[str]
 def _cells(values: dict[str, Any], prefix: str) -> list[str]:
     cells = (values.get(prefix + key) for key in SHOWN.values())
     return ["-" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.5f}" for value in cells]
-
-
-def _fail(faults: list[str]) -> int:
-    for fault in faults:
-        print(f"coreb-tasks report: {fault}", file=sys.stderr)
-    return 1

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 
+from coreb_tasks.cli.console import fail
 from coreb_tasks.data import DataError, measure
 from coreb_tasks.facts import TASKS
 
@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     unknown = [name for name in options.tasks if name not in TASKS]
     if unknown:
-        return _fail(f"unknown tasks {', '.join(unknown)}; `coreb-tasks list` shows the names")
+        return fail("stats", [f"unknown tasks {', '.join(unknown)}; `coreb-tasks list` shows the names"])
     import mteb
 
     for name in options.tasks:
@@ -26,12 +26,7 @@ def run(options: argparse.Namespace) -> int:
             task.calculate_descriptive_statistics(overwrite_results=True)
             pins = {config: pin._asdict() for config, pin in measure(TASKS[name]).items()}
         except (DataError, OSError) as error:
-            return _fail(f"{name}: {error}")
+            return fail("stats", [f"{name}: {error}"])
         print(f"{name}: {task.metadata.descriptive_stat_path}")
         print(json.dumps({TASKS[name].path: {TASKS[name].release: pins}}, indent=2))
     return 0
-
-
-def _fail(fault: str) -> int:
-    print(f"coreb-tasks stats: {fault}", file=sys.stderr)
-    return 1

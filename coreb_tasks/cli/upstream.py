@@ -8,6 +8,7 @@ import sys
 from difflib import get_close_matches
 from pathlib import Path
 
+from coreb_tasks.cli.console import fail
 from coreb_tasks.data import DataError
 from coreb_tasks.facts import SUITES, TASKS
 
@@ -21,14 +22,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     faults = _faults(options)
     if faults:
-        return _fail(faults)
+        return fail("upstream", faults)
     from coreb_tasks.upstream import write
 
     names = options.tasks or [task for suite in SUITES.values() for task in suite.tasks]
     try:
         write(options.out, list(dict.fromkeys(names)), options.namespace, progress=_say)
     except (DataError, OSError) as error:
-        return _fail([str(error), f"nothing was written to {options.out}"])
+        return fail("upstream", [str(error), f"nothing was written to {options.out}"])
     print(options.out / "README.md")
     return 0
 
@@ -51,9 +52,3 @@ def _closest(name: str) -> str:
 
 def _say(line: str) -> None:
     print(f"coreb-tasks upstream: {line}", file=sys.stderr)
-
-
-def _fail(faults: list[str]) -> int:
-    for fault in faults:
-        _say(fault)
-    return 1

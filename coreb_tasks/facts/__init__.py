@@ -5,9 +5,11 @@ from coreb_tasks.facts.schema import Benchmark, Layout, Overall, Subset, Suite, 
 
 __all__ = [
     "DATA_VARIABLE",
+    "MAIN_SCORE",
     "OVERALLS",
     "PACKAGED",
     "SAMPLE_LICENSE",
+    "SPLIT",
     "SUITES",
     "TASKS",
     "Benchmark",
@@ -20,6 +22,8 @@ __all__ = [
 
 DATA_VARIABLE = "COREB_TASKS_DATA"
 PACKAGED = "coreb-tasks/"  # hub paths below it are data that this package ships
+SPLIT = "test"  # mteb's name of the one split of every task
+MAIN_SCORE = "ndcg_at_10"
 SAMPLE_LICENSE = "apache-2.0"  # these data are the project's own
 
 _BENCHMARKS = (coreb, cpret, onec)

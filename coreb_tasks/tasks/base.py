@@ -11,7 +11,7 @@ from mteb.abstasks import AbsTaskRetrieval
 
 from coreb_tasks import rules
 from coreb_tasks.data import UNRESOLVED, RetrievalData, load_subsets, pinned_hash, revision_of
-from coreb_tasks.facts import Task
+from coreb_tasks.facts import SPLIT, Task
 from coreb_tasks.wrappers.search import ProtocolSearch, protocol_search
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from mteb.types import ScoresDict
 
 logger = logging.getLogger(__name__)
-SPLIT = "test"
 
 
 class ProtocolRetrieval(AbsTaskRetrieval):

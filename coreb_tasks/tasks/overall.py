@@ -15,8 +15,6 @@ from coreb_tasks.facts import Overall
 if TYPE_CHECKING:
     from mteb.results import TaskResult
 
-OverallMetadata = AggregateTaskMetadata
-
 
 class OverallScore(AbsTaskAggregate):
     """The overall score of a paper, over the queries or over the tasks of its parts.

@@ -5,14 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from mteb.abstasks.aggregate_task_metadata import AggregateTaskMetadata
 from mteb.abstasks.task_metadata import TaskMetadata
 
 from coreb_tasks.data import UNRESOLVED, pinned_hash, revision_of
-from coreb_tasks.facts import OVERALLS, SAMPLE_LICENSE, Overall, Task
+from coreb_tasks.facts import MAIN_SCORE, OVERALLS, SAMPLE_LICENSE, SPLIT, Benchmark, Overall, Task
 from coreb_tasks.facts import TASKS as FACTS
 from coreb_tasks.task_metadata import descriptive_statistics_path
-from coreb_tasks.tasks.base import SPLIT, ProtocolRetrieval
-from coreb_tasks.tasks.overall import OverallMetadata, OverallScore, overall_revision
+from coreb_tasks.tasks.base import ProtocolRetrieval
+from coreb_tasks.tasks.overall import OverallScore, overall_revision
 
 
 class Metadata(TaskMetadata):
@@ -38,21 +39,20 @@ def metadata(task: Task) -> Metadata:
         adapted_from=list(task.adapted_from) or None,
         # Keeps samples out of mteb's default listings; is_beta would too, but warns at every use.
         is_public=not task.sample,
-        **{**_of_the_benchmark(task), **({"license": SAMPLE_LICENSE} if task.sample else {})},
+        license=SAMPLE_LICENSE if task.sample else task.benchmark.license,
+        **_of_the_benchmark(task.benchmark),
     )
 
 
-def _of_the_benchmark(facts: Task | Overall) -> dict[str, Any]:
-    benchmark = facts.benchmark
+def _of_the_benchmark(benchmark: Benchmark) -> dict[str, Any]:
     return {
         "reference": benchmark.reference,
         "category": "t2t",
         "modalities": ["text"],
         "eval_splits": [SPLIT],
-        "main_score": "ndcg_at_10",
+        "main_score": MAIN_SCORE,
         "date": benchmark.date,
         "domains": list(benchmark.domains),
-        "license": benchmark.license,
         "annotations_creators": benchmark.annotations_creators,
         "dialect": [],
         "sample_creation": benchmark.sample_creation,
@@ -97,7 +97,7 @@ def overall_class(overall: Overall) -> type[OverallScore]:
             "__doc__": overall.description,
             "__module__": __name__,
             "facts": overall,
-            "metadata": OverallMetadata(
+            "metadata": AggregateTaskMetadata(
                 name=overall.name,
                 description=overall.description,
                 type="Retrieval",
@@ -106,7 +106,8 @@ def overall_class(overall: Overall) -> type[OverallScore]:
                     "path": FACTS[overall.parts[0]].path,
                     "revision": overall_revision([TASKS[part].metadata.revision for part in overall.parts]),
                 },
-                **_of_the_benchmark(overall),
+                license=overall.benchmark.license,
+                **_of_the_benchmark(overall.benchmark),
             ),
         },
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from coreb_tasks.upstream.stock import SPLIT, StockTask
+from coreb_tasks.facts import SPLIT
+from coreb_tasks.upstream.stock import StockTask
 
 CONFIGS = ("corpus", "queries", "qrels")
 

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from coreb_tasks.data import DataError, RetrievalData
-from coreb_tasks.facts import Task
+from coreb_tasks.facts import SPLIT, Task
 
-SPLIT = "test"
 REVISION = "FILL IN: the commit of this data set, once it is pushed"
 
 
