@@ -19,6 +19,7 @@ from coreb_tasks.facts import SUITES, Suite
 
 if TYPE_CHECKING:
     from mteb import Benchmark
+    from mteb.models import ModelMeta
     from mteb.results import TaskResult
 
     from coreb_tasks.tasks.base import ProtocolRetrieval
@@ -38,8 +39,10 @@ def register() -> None:
             registered all the same). A benchmark of the same name is a warning when mteb is asked for benchmarks.
     """
     _check_version()
+    from coreb_tasks.models.table import MODELS
     from coreb_tasks.tasks.table import OVERALL_TASKS, TASKS
 
+    add_models(MODELS)
     _guard_stored_results()
     _wrap_once(importlib.import_module("mteb.benchmarks.get_benchmark"), "_build_registry", _build_registry)
     conflicts = _register_tasks({**TASKS, **OVERALL_TASKS})
@@ -48,6 +51,13 @@ def register() -> None:
             f"mteb already has tasks of these names: {', '.join(conflicts)}. They stay mteb's; "
             "a newer coreb-tasks or another mteb is needed for ours."
         )
+
+
+def add_models(metas: Mapping[str, ModelMeta]) -> None:
+    """Let ``mteb.get_model`` and ``mteb run -m`` know models by these names. Those that mteb knows stay mteb's."""
+    known = importlib.import_module("mteb.models.model_implementations").MODEL_REGISTRY
+    for name, meta in metas.items():
+        known.setdefault(name, meta)
 
 
 def _register_tasks(tasks: Mapping[str, Any]) -> list[str]:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-FLOORS = ["task_metadata", "facts", "data", "rules", "wrappers", "tasks", "registry", "upstream", "cli"]
-# The command line reads results and facts; it may not pull mteb in by way of these.
-NEEDS_MTEB = {"wrappers", "tasks", "registry"}
+FLOORS = ["task_metadata", "facts", "data", "rules", "wrappers", "models", "tasks", "registry", "upstream", "cli"]
+# The command line reads results and facts; it may pull mteb in by way of these only where it needs it: in functions.
+NEEDS_MTEB = {"wrappers", "models", "tasks", "registry"}
 
 
 def modules():
@@ -18,8 +18,8 @@ def modules():
             yield pytest.param(floor, file, id=f"{floor}/{file.name}")
 
 
-def imports(tree):
-    for node in ast.walk(tree):
+def imports(tree, *, at_import=False):
+    for node in tree.body if at_import else ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -33,7 +33,8 @@ def test_imports_go_only_downwards(floor, file):
     above = {other for other in ours if FLOORS.index(other) > FLOORS.index(floor)}
     assert not above, f"{file.name} imports from a floor above"
     if floor == "cli":
-        assert not ours & NEEDS_MTEB
+        at_import = {name.split(".")[1] for name in imports(tree, at_import=True) if name.startswith("coreb_tasks.")}
+        assert not at_import & NEEDS_MTEB
 
 
 @pytest.mark.parametrize(("floor", "file"), list(modules()))
