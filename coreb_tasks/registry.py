@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import importlib
 import logging
-from collections.abc import Callable, Mapping
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
 from importlib.metadata import requires, version
 from typing import TYPE_CHECKING, Any
@@ -20,7 +22,7 @@ from coreb_tasks.facts import SUITES, Suite
 if TYPE_CHECKING:
     from mteb import Benchmark
     from mteb.models import ModelMeta
-    from mteb.results import TaskResult
+    from mteb.results import ModelResult, TaskResult
 
     from coreb_tasks.tasks.base import ProtocolRetrieval
 
@@ -128,9 +130,12 @@ def _wrap_once(owner: Any, name: str, wrapper: Callable[..., Any]) -> None:
 def _check_cache(original: Callable[..., Any], task: Any, meta: Any, cache: Any, overwrite_strategy: Any) -> Any:
     from coreb_tasks.tasks.base import ProtocolRetrieval
     from coreb_tasks.tasks.overall import OverallScore
+    from coreb_tasks.tasks.reranking import ProtocolReranking
 
     if isinstance(task, OverallScore):
         cache = None  # its parts are looked up; a stored mean may be of others
+    if isinstance(task, ProtocolReranking):
+        task.results_folder = None if cache is None else cache.cache_path
     if cache is not None and isinstance(task, ProtocolRetrieval):
         cache = _CurrentResults(cache, task, may_run=overwrite_strategy.value in ("always", "only-missing"))
     return original(task, meta, cache, overwrite_strategy)
@@ -192,3 +197,40 @@ def _why_stale(result: TaskResult) -> str | None:
     task = TASKS.get(result.task_name)
     known = importlib.import_module("mteb.get_tasks")._TASKS_REGISTRY.get(result.task_name)
     return task().why_stale(result) if task is not None and task is known else None
+
+
+def known_tasks() -> Collection[str]:
+    """The names of mteb's tasks and of ours."""
+    names: Mapping[str, Any] = importlib.import_module("mteb.get_tasks")._TASKS_REGISTRY
+    return names.keys()
+
+
+def parse_run(arguments: Sequence[str]) -> Namespace:
+    """What ``mteb run`` makes of its arguments; exits where it would."""
+    parsed: Namespace = importlib.import_module("mteb.cli.build_cli").build_cli().parse_args(["run", *arguments])
+    return parsed
+
+
+def run_mteb(arguments: Sequence[str]) -> ModelResult:
+    """``mteb run``, in this process. Returns what its evaluation does, of which mteb's command says nothing.
+
+    Raises:
+        ValueError: no task is left to run.
+    """
+    import mteb
+
+    results: list[ModelResult] = []
+
+    def evaluate(model: Any, tasks: Any, **kwargs: Any) -> ModelResult:
+        if not tasks:
+            raise ValueError("no task is left by the options given (languages, splits, types)")
+        results.append(original(model, tasks, **kwargs))
+        return results[-1]
+
+    original, argv = mteb.evaluate, sys.argv
+    try:
+        mteb.evaluate, sys.argv = evaluate, ["coreb-tasks", "run", *arguments]
+        importlib.import_module("mteb.cli").main()
+    finally:
+        mteb.evaluate, sys.argv = original, argv
+    return results[-1]

@@ -6,10 +6,13 @@ document ids to grades. Shares and metrics lie in 0..1.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 Qrels = Mapping[str, Mapping[str, int]]
 CUT_OFFS = (1, 3, 5, 10, 20, 100)
+POOL_DEPTH = 128  # candidates of a query that a reranker sorts. CoREB (arXiv:2605.04615), reranking protocol
 _DIGITS = 5  # as mteb rounds
 
 # pytrec_eval's names of the metrics of a query, and mteb's
@@ -71,7 +74,10 @@ def query_metrics(
 
 def mean_metrics(queries: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """Mean of each metric over queries (all of them have the same metrics), in mteb's arithmetic: a plain sum."""
-    return {metric: round(sum(query[metric] for query in queries) / len(queries), _DIGITS) for metric in queries[0]}
+    # + 0.0 makes a zero of -0.0, which a small loss rounds to.
+    return {
+        metric: round(sum(query[metric] for query in queries) / len(queries), _DIGITS) + 0.0 for metric in queries[0]
+    }
 
 
 def intrusion_rate(intrusions: Iterable[bool | None]) -> dict[str, float]:
@@ -79,6 +85,20 @@ def intrusion_rate(intrusions: Iterable[bool | None]) -> dict[str, float]:
     decided = [intruded for intruded in intrusions if intruded is not None]
     rate = {"hard_negative_intrusion_at_10": round(sum(decided) / len(decided), _DIGITS)} if decided else {}
     return {**rate, "hard_negative_intrusion_n": len(decided)}
+
+
+def ideal_order(candidates: Iterable[str], grades: Mapping[str, int]) -> dict[str, float]:
+    """The scores that a perfect reranker gives the candidates of a query: the ceiling of what reranking can reach."""
+    return {document: float(grades.get(document, 0)) for document in candidates}
+
+
+def within_pool(scores: Mapping[str, Any], depth: int) -> dict[str, Any]:
+    """Scores without those at cut-offs deeper than the pool, which say nothing of a reranker.
+
+    The protocol's own cut-off of 10 stays, however few the candidates are.
+    """
+    cut_offs = {key: re.search(r"_at_(\d+)(?!\d)", key) for key in scores}
+    return {key: scores[key] for key, found in cut_offs.items() if found is None or int(found[1]) <= max(depth, 10)}
 
 
 def overall_score(parts: Sequence[Sequence[tuple[float, int]]], *, weighted: bool) -> float:

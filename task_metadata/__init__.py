@@ -32,9 +32,9 @@ def pins(path: str, release: str) -> dict[str, Pin]:
     return {config: Pin(**pin) for config, pin in _read("pins.json").get(path, {}).get(release, {}).items()}
 
 
-def descriptive_statistics_path(task_type: str, task: str) -> Path:
-    """Where a task's statistics in mteb's format lie."""
-    return _FOLDER / "descriptive_stats" / task_type / f"{task}.json"
+def descriptive_statistics_path(task: str) -> Path:
+    """Where a retrieval task's statistics in mteb's format lie."""
+    return _FOLDER / "descriptive_stats" / "Retrieval" / f"{task}.json"
 
 
 def descriptive_statistics(task: str) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def descriptive_statistics(task: str) -> dict[str, Any]:
 
     Where the data could not be read they are what the paper states, marked by the key ``stated_in``.
     """
-    test: dict[str, Any] = _read(str(descriptive_statistics_path("Retrieval", task)))["test"]
+    test: dict[str, Any] = _read(str(descriptive_statistics_path(task)))["test"]
     return test
 
 

@@ -101,3 +101,54 @@ def hub(tmp_path, monkeypatch):
     hub.write()
     hub.pin("T2C", "C2C")
     return hub
+
+
+@pytest.fixture(scope="session")
+def save_model():
+    """Saves a model of a kind with random weights to a folder, which it returns."""
+    import torch
+    from sentence_transformers import CrossEncoder, SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import (
+        BertConfig,
+        BertForMaskedLM,
+        BertForSequenceClassification,
+        BertModel,
+        PreTrainedTokenizerFast,
+        Qwen3Config,
+        Qwen3ForCausalLM,
+    )
+
+    special = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    letters = [chr(code) for code in range(33, 127)]
+    words = [*special.values(), *letters, *(f"##{letter}" for letter in letters), "yes", "no"]
+    sizes = {"vocab_size": len(words) + 4, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    sizes |= {"intermediate_size": 16, "max_position_embeddings": 128}
+
+    def save_tokenizer(folder):
+        pieces = Tokenizer(models.WordPiece({word: n for n, word in enumerate(words)}, unk_token="[UNK]"))  # noqa: S106
+        pieces.pre_tokenizer, pieces.decoder = pre_tokenizers.BertPreTokenizer(), decoders.WordPiece()
+        tokenizer = PreTrainedTokenizerFast(tokenizer_object=pieces, model_max_length=128, **special)
+        tokenizer.add_tokens(["<|im_start|>", "<|im_end|>", "<think>", "</think>"])
+        tokenizer.save_pretrained(folder)
+
+    def save(folder, kind="encoder", seed=0, prompts=None, **config):
+        torch.manual_seed(seed)
+        folder.mkdir(parents=True)
+        if kind == "yes-no":
+            Qwen3ForCausalLM(Qwen3Config(**sizes, num_key_value_heads=2, head_dim=8)).save_pretrained(folder)
+        elif kind.endswith("cross-encoder"):
+            labelled = BertConfig(**sizes, **{"num_labels": 1, **config})
+            BertForSequenceClassification(labelled).save_pretrained(folder)
+        else:
+            (BertForMaskedLM if kind == "masked" else BertModel)(BertConfig(**sizes)).save_pretrained(folder)
+        save_tokenizer(folder)
+        if kind == "encoder":
+            modules = [Transformer(str(folder)), Pooling(16)]
+            SentenceTransformer(modules=modules, device="cpu", prompts=prompts).save(str(folder))
+        elif kind == "saved cross-encoder":
+            CrossEncoder(str(folder), device="cpu").save_pretrained(str(folder))
+        return folder
+
+    return save

@@ -23,6 +23,7 @@ from coreb_tasks.tasks import TASKS, table
 from coreb_tasks.tasks.table import task_class
 
 LISTED = [name for name, task in FACTS.items() if not task.sample]
+RETRIEVAL = [name for name in LISTED if not FACTS[name].reranks]
 SAMPLES = [name for name, task in FACTS.items() if task.sample]
 B_ABOVE_A = 0.81546  # nDCG@10 of q1 .63093 (its one relevant document second) and q2 1, in the mean
 
@@ -53,14 +54,18 @@ def test_get_task_knows_every_task_by_name(name):
     [
         {},
         {"task_types": ["Retrieval"]},
+        {"task_types": ["Reranking"]},
         {"domains": ["Programming"], "modalities": ["text"]},
     ],
     ids=str,
 )
 def test_get_tasks_without_names_lists_all_but_the_samples(filters):
+    types = filters.get("task_types", ["Retrieval", "Reranking"])
     found = names(**filters)
-    assert [name for name in found if name in FACTS] == LISTED
-    assert "CorebT2CRetrieval" in found
+    assert [name for name in found if name in FACTS] == [
+        name for name in LISTED if ("Reranking" if FACTS[name].reranks else "Retrieval") in types
+    ]
+    assert {f"CorebT2C{type_}" for type_ in types} <= {*found}
 
 
 @pytest.mark.parametrize(
@@ -160,7 +165,7 @@ def test_the_stock_command_lists_the_tasks():
     done = start(command, "available-tasks", "--task-types", "Retrieval")
     assert done.returncode == 0, done.stderr
     listed = {line.strip(" -").split(",")[0] for line in done.stdout.splitlines()}
-    assert {*LISTED, "CorebT2CRetrieval"} <= listed
+    assert {*RETRIEVAL, "CorebT2CRetrieval"} <= listed
     assert not {*SAMPLES} & listed
     assert "RuntimeWarning" not in done.stderr
 

@@ -68,3 +68,18 @@ def test_a_relevance_level_for_pytrec_eval_gives_what_binary_grades_give(run, qr
     graded = pytrec_eval.RelevanceEvaluator({"q": qrels}, measures, relevance_level=2).evaluate({"q": run})
     binary = pytrec_eval.RelevanceEvaluator(rules.at_level({"q": qrels}, 2), measures).evaluate({"q": run})
     assert binary == graded
+
+
+def test_scores_at_cut_offs_deeper_than_the_pool_go_but_those_of_the_protocol_stay():
+    scores = dict.fromkeys(["ndcg_at_10", "recall_at_20", "go/map_at_100", "nauc_mrr_at_20_diff1", "n_queries"], 0)
+    assert list(rules.within_pool(scores, 100)) == list(scores)
+    assert list(rules.within_pool(scores, 99)) == ["ndcg_at_10", "recall_at_20", "nauc_mrr_at_20_diff1", "n_queries"]
+    assert list(rules.within_pool(scores, 3)) == ["ndcg_at_10", "n_queries"]
+
+
+def test_the_ideal_order_puts_relevant_candidates_first():
+    assert rules.ranking(rules.ideal_order(["a", "z", "b"], {"b": 1, "c": 1})) == ["b", "z", "a"]
+
+
+def test_a_small_loss_is_no_negative_zero():
+    assert math.copysign(1, rules.mean_metrics([{"delta": -1e-7}])["delta"]) == 1

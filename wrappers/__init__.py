@@ -4,6 +4,6 @@
 import mteb  # noqa: F401
 
 from coreb_tasks.wrappers.encoding import SearchError
-from coreb_tasks.wrappers.search import SEARCH_DEPTH, protocol_search
+from coreb_tasks.wrappers.search import SEARCH_DEPTH, protocol_search, search_corpus
 
-__all__ = ["SEARCH_DEPTH", "SearchError", "protocol_search"]
+__all__ = ["SEARCH_DEPTH", "SearchError", "protocol_search", "search_corpus"]

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from mteb.types import PromptType
 
 if TYPE_CHECKING:
-    from mteb.models import EncoderProtocol, ModelMeta
+    from mteb.models import CrossEncoderProtocol, EncoderProtocol, ModelMeta
     from mteb.types import Array, BatchedInput
     from torch.utils.data import DataLoader
 
@@ -27,6 +27,10 @@ class SearchError(ValueError):
 class ProtocolEncoder:
     """An encoder that gets documents as they stand in the corpus, and whose similarities are finite.
 
+    On a reranking task it is told that the task is one of retrieval: some models have prompts by type of task, and
+    those of type Reranking are made for other than query and corpus (or would change what the first stage of the same
+    model found).
+
     mteb strips the white space around a document (not around a query), which takes the first line's indentation off
     code. mteb hands the untouched text along as ``body``; corpora here have no titles, so that it is the whole text.
 
@@ -40,6 +44,7 @@ class ProtocolEncoder:
         self.model = model
         self.prompts: dict[str, str] = {}
         self.broken: dict[str, str] = {}
+        self.pools: Iterator[tuple[str, Sequence[str]]] = iter(())  # query and candidates of the similarities to come
         self._ids: dict[str, Sequence[str]] = {}
         self._task = ""
 
@@ -58,11 +63,19 @@ class ProtocolEncoder:
         if prompt_type == PromptType.document:
             inputs = _with_body_as_text(inputs)
         side = "" if prompt_type is None else prompt_type.value
-        self._task = kwargs["task_metadata"].name
+        task = kwargs["task_metadata"]
+        reranks = task.type == "Reranking"
+        self._task = task.name
         self._ids[side] = list(inputs.dataset["id"])
+        if reranks:
+            kwargs["task_metadata"] = task.model_copy(update={"type": "Retrieval"})
         with _seen_prompts(self.model) as seen:
             vectors = self.model.encode(inputs, prompt_type=prompt_type, **kwargs)
-        self.prompts.update({side: seen[0]} if seen else {})
+        if reranks:
+            vectors = _dense(vectors)
+        added = getattr(self.model, "added_prompts", {}).get(side)  # by wrappers.prompts
+        if seen or added is not None:
+            self.prompts[side] = (seen[0] if seen else "") + (added or "")
         position = _first_not_finite(vectors)
         if position:
             self.broken[side] = self._ids[side][position[0]]
@@ -75,7 +88,11 @@ class ProtocolEncoder:
             SearchError: a similarity that is not finite.
         """
         scores = self.model.similarity(embeddings1, embeddings2)
-        _check_finite(scores, self._ids.get("query", ()), self._ids.get("document", ()), self._task)
+        query, candidates = next(self.pools, (None, ()))
+        if query is None:
+            _check_finite(scores, self._ids.get("query", ()), self._ids.get("document", ()), self._task)
+        else:
+            _check_finite(scores, [query], candidates, self._task)
         return scores
 
     def similarity_pairwise(self, embeddings1: Array, embeddings2: Array) -> Array:
@@ -93,6 +110,47 @@ def _with_body_as_text(inputs: DataLoader[BatchedInput]) -> DataLoader[BatchedIn
         collate_fn=inputs.collate_fn,
         num_workers=inputs.num_workers,
     )
+
+
+def _dense(vectors: Any) -> Any:
+    """Vectors that candidates can be picked from by position; those of a sparse model cannot."""
+    import torch
+
+    return vectors.to_dense() if isinstance(vectors, torch.Tensor) and vectors.is_sparse else vectors
+
+
+class ProtocolCrossEncoder:
+    """A cross-encoder that gets documents as they stand in the corpus, and whose scores are finite."""
+
+    def __init__(self, model: CrossEncoderProtocol) -> None:
+        self.model = model
+
+    @property
+    def mteb_model_meta(self) -> ModelMeta:
+        return self.model.mteb_model_meta
+
+    def predict(self, inputs1: DataLoader[BatchedInput], inputs2: DataLoader[BatchedInput], **kwargs: Any) -> Array:
+        """As the model's.
+
+        Raises:
+            SearchError: a score that is not finite, or not one score for each pair.
+        """
+        inputs2.collate_fn = partial(_collate_body, inputs2.collate_fn)
+        scores = self.model.predict(inputs1, inputs2, **kwargs)
+        task, pairs = kwargs["task_metadata"].name, len(inputs1.dataset)
+        if len(scores) != pairs:
+            raise SearchError(f"{task}: the model gave {len(scores)} scores for {pairs} pairs")
+        position = _first_not_finite(scores if hasattr(scores, "dtype") else np.asarray(scores, dtype=float))
+        if position:
+            pair = position[0]
+            ids = [inputs.dataset[pair]["id"] for inputs in (inputs1, inputs2)]
+            raise not_finite(task, ids[0], ids[1], float(np.ravel(scores[pair])[0]))
+        return scores
+
+
+def _collate_body(collate: Callable[[list[dict[str, Any]]], Any], rows: list[dict[str, Any]]) -> Any:
+    """Batch by batch, because a candidate stands in many pairs: a copy of the text for each would not fit."""
+    return collate([{**row, "text": row["body"]} for row in rows])
 
 
 @contextmanager
@@ -158,7 +216,6 @@ def _first_not_finite(values: Any) -> list[int]:
 
 def _check_finite(scores: Any, queries: Sequence[str], documents: Sequence[str], task: str) -> None:
     position = _first_not_finite(scores)
-    # A matrix of another shape is of reranked candidates, whose ids the run that it ends in shows.
     if position and tuple(scores.shape) == (len(queries), len(documents)):
         row, column = position
         raise not_finite(task, queries[row], documents[column], float(scores[row, column]))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import heapq
-from collections.abc import Mapping, Set
+import logging
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,17 +18,19 @@ from mteb.models import (
     SearchProtocol,
 )
 
-from coreb_tasks.wrappers.encoding import ProtocolEncoder, SearchError, not_finite
+from coreb_tasks.wrappers.encoding import ProtocolCrossEncoder, ProtocolEncoder, SearchError, not_finite
 
 if TYPE_CHECKING:
     from mteb.models import ModelMeta, MTEBModels
     from mteb.types import RetrievalOutputType
 
+logger = logging.getLogger(__name__)
+
 _LARGEST = float(np.finfo(np.float32).max)
 # mteb's own. A model with a search of its own (BM25) breaks ties at its last rank as it likes, so that another
 # depth can change its scores at 100.
 SEARCH_DEPTH = 1000
-_TIED_SCORES = 5_000_000  # scores held at once of queries that are searched to the end of the corpus
+_SCORES_AT_ONCE = 5_000_000  # of queries that are searched to the end of the corpus
 
 
 def protocol_search(model: MTEBModels, excluded: Mapping[str, Set[str]]) -> ProtocolSearch:
@@ -49,25 +52,52 @@ def protocol_search(model: MTEBModels, excluded: Mapping[str, Set[str]]) -> Prot
     raise TypeError(f"expected an mteb encoder, cross-encoder or search model, got {type(model).__name__}")
 
 
+def search_corpus(
+    model: MTEBModels, excluded: Mapping[str, Set[str]], *, corpus: Any, queries: Any, top_k: int, **kwargs: Any
+) -> RetrievalOutputType:
+    """A model's clean run over a whole corpus: query id -> the ``SEARCH_DEPTH`` best documents -> score.
+
+    Args:
+        model, excluded: as in ``protocol_search``.
+        corpus, queries: data sets with the columns ``id`` and ``text``.
+        top_k: the ranks that count, as in ``SearchProtocol.search``.
+        kwargs: what mteb hands to ``index`` and ``search``.
+
+    Raises:
+        SearchError: a run that cannot be scored.
+        TypeError: the model only reranks.
+    """
+    searcher = protocol_search(model, excluded)
+    if isinstance(searcher, CrossEncoderSearch):
+        raise TypeError(f"{model.mteb_model_meta.name} is a cross-encoder: it reranks and cannot search a corpus")
+    searcher.index(corpus, **kwargs)
+    return searcher.search(queries, top_k=top_k, **kwargs)
+
+
 class ProtocolSearch:
     """Mixin over a ``SearchProtocol``: searches deep enough, then hands on a clean run.
 
     A clean run has an entry for every query (empty where the model returned none), only known documents, none that
-    is excluded, only finite scores, and at most ``SEARCH_DEPTH`` documents, best first, ties by document id
-    descending as in trec_eval.
+    is excluded, only candidates where it reranks, only finite scores, and at most ``SEARCH_DEPTH`` documents, best
+    first, ties by document id descending as in trec_eval.
+
+    Attributes:
+        prompts: side (query, document) -> the string that the model put before its texts, where it shows it.
+        measured: what the search measured beside the run, by its key in a result.
     """
 
     excluded: Mapping[str, Set[str]]
     document_ids: Set[str]
     mteb_model_meta: ModelMeta
     prompts: Mapping[str, str] = {}
+    measured: Mapping[str, float] = {}
 
     def index(self, corpus: Any, **kwargs: Any) -> None:
         self.document_ids = frozenset(corpus["id"])
         super().index(corpus, **kwargs)  # type: ignore[misc]
 
     def search(self, queries: Any, *, top_k: int, **kwargs: Any) -> RetrievalOutputType:
-        """As ``SearchProtocol.search``, for metrics down to rank ``top_k``.
+        """As ``SearchProtocol.search``, for metrics down to rank ``top_k``; with ``top_ranked`` it reranks.
 
         Raises:
             SearchError: a score that is not finite, or an id that is not in the corpus or queries.
@@ -78,7 +108,25 @@ class ProtocolSearch:
         unknown = run.keys() - set(queries["id"])
         if unknown:
             raise SearchError(f"{task}: the model's run holds unknown queries, such as {min(unknown)!r}")
-        return {query: self._clean(run.get(query, {}), query, task) for query in queries["id"]}
+        clean = {query: self._clean(run.get(query, {}), query, task) for query in queries["id"]}
+        pools = kwargs.get("top_ranked")
+        return clean if pools is None else self._of_the_pools(clean, pools, task)
+
+    def _of_the_pools(
+        self, run: RetrievalOutputType, pools: Mapping[str, Sequence[str]], task: str
+    ) -> RetrievalOutputType:
+        """The run without what is no candidate; how many candidates the model left out is measured."""
+        reranked = {query: {d: ranked[d] for d in ranked.keys() & set(pools[query])} for query, ranked in run.items()}
+        left_out = {query: len(pools[query]) - len(ranked) for query, ranked in reranked.items()}
+        missing = sum(left_out.values())
+        if missing:
+            query = max(left_out, key=left_out.__getitem__)
+            logger.warning(
+                "%s: %s gave no score to %d candidates (query %r: %d of %d); they count as not retrieved.",
+                *(task, self.mteb_model_meta.name, missing, query, left_out[query], len(pools[query])),
+            )
+            self.measured = {**self.measured, "n_candidates_without_score": missing}
+        return {query: _best(ranked, SEARCH_DEPTH) for query, ranked in reranked.items()}
 
     def deep_search(self, queries: Any, top_k: int, depth: int, **kwargs: Any) -> RetrievalOutputType:
         """A run of ``depth`` documents a query, of which the first ``top_k`` are scored."""
@@ -95,6 +143,14 @@ class ProtocolSearch:
         for document in self.excluded.get(query, ()):
             scores.pop(document, None)
         return _best(scores, SEARCH_DEPTH)
+
+
+def _parts(queries: Any, wanted: Set[str], documents: int) -> Iterator[Any]:
+    """The wanted queries in parts of which every document's score can be held at once."""
+    positions = [position for position, query in enumerate(queries["id"]) if query in wanted]
+    size = max(1, _SCORES_AT_ONCE // documents)
+    for start in range(0, len(positions), size):
+        yield queries.select(positions[start : start + size])
 
 
 def _best(scores: Mapping[str, float], depth: int) -> dict[str, float]:
@@ -130,19 +186,19 @@ class EncoderSearch(ProtocolSearch, SearchEncoderWrapper):
 
         torch.topk breaks ties by position, so that the row order would choose which of the tied are scored.
         """
+        pools = kwargs.get("top_ranked")
+        if pools is not None:
+            # In the order in which mteb asks for their similarities.
+            self.encoder.pools = ((query, pools[query]) for query in queries["id"] if pools[query])
+            return super().deep_search(queries, top_k, depth, **kwargs)
         corpus = self.task_corpus
         run = super().deep_search(queries, top_k, depth, **kwargs)
         scores = {query: sorted(ranked.values(), reverse=True) for query, ranked in run.items()}
         tied = [q for q, s in scores.items() if len(s) < len(self.document_ids) and s[top_k - 1] == s[-1]]
-        if tied and kwargs.get("top_ranked") is None:
-            positions = [position for position, query in enumerate(queries["id"]) if query in set(tied)]
-            size = max(1, _TIED_SCORES // len(self.document_ids))
-            for start in range(0, len(positions), size):
-                self.task_corpus = corpus
-                whole = super().deep_search(
-                    queries.select(positions[start : start + size]), top_k, len(self.document_ids), **kwargs
-                )
-                run |= {query: _best(ranked, depth) for query, ranked in whole.items()}
+        for part in _parts(queries, set(tied), len(self.document_ids)):
+            self.task_corpus = corpus
+            whole = super().deep_search(part, top_k, len(self.document_ids), **kwargs)
+            run |= {query: _best(ranked, depth) for query, ranked in whole.items()}
         return run
 
 
@@ -150,8 +206,14 @@ class CrossEncoderSearch(ProtocolSearch, SearchCrossEncoderWrapper):
     """mteb's scoring of given candidates with a cross-encoder."""
 
     def __init__(self, model: CrossEncoderProtocol, excluded: Mapping[str, Set[str]]) -> None:
-        super().__init__(model)
+        super().__init__(ProtocolCrossEncoder(model))
         self.excluded = excluded
+
+    def deep_search(self, queries: Any, top_k: int, depth: int, **kwargs: Any) -> RetrievalOutputType:
+        """As for every model; what the model measures (``YesNoReranker``: share of truncated pairs) is handed on."""
+        run = super().deep_search(queries, top_k, depth, **kwargs)
+        self.measured = dict(getattr(self.model.model, "measured", {}))
+        return run
 
 
 class _Delegate:
@@ -195,15 +257,30 @@ class OwnSearch(ProtocolSearch, _Delegate):
         return self.encoders[0].prompts if len(self.encoders) == 1 else {}
 
     def deep_search(self, queries: Any, top_k: int, depth: int, **kwargs: Any) -> RetrievalOutputType:
-        """As for every model. A fusion or an index can turn a vector that is not finite into a score that is.
+        """As for every model, but to the end of the corpus for queries with candidates that the model did not reach.
+
+        Some models (BM25) cut their ranking before they look for the candidates in it.
 
         Raises:
-            SearchError: a vector that is not finite.
+            SearchError: a vector that is not finite: a fusion or an index can turn it into a score that is.
         """
-        run = super().deep_search(queries, top_k, depth, **kwargs)
+        try:
+            run = super().deep_search(queries, top_k, depth, **kwargs)
+        except ValueError:  # mteb's own, which names neither query nor document
+            self._check_vectors(queries, kwargs["task_metadata"].name)
+            raise
+        self._check_vectors(queries, kwargs["task_metadata"].name)
+        pools = kwargs.get("top_ranked")
+        if pools is None or depth >= len(self.document_ids) or self.encoders:
+            return run
+        unreached = {query for query in queries["id"] if set(pools[query]) - run.get(query, {}).keys()}
+        for part in _parts(queries, unreached, len(self.document_ids)):
+            run |= super().deep_search(part, top_k, len(self.document_ids), **kwargs)
+        return run
+
+    def _check_vectors(self, queries: Any, task: str) -> None:
         for encoder in self.encoders:
             if encoder.broken:
                 query = encoder.broken.get("query", queries["id"][0])
                 document = encoder.broken.get("document", min(self.document_ids))
-                raise not_finite(kwargs["task_metadata"].name, query, document, float("nan"))
-        return run
+                raise not_finite(task, query, document, float("nan"))

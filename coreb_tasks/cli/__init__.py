@@ -1,4 +1,7 @@
-"""The command line ``coreb-tasks``. Each subcommand is a module here with ``add_arguments`` and ``run``."""
+"""The command line ``coreb-tasks``. Each subcommand is a module here with ``add_arguments`` and ``run``.
+
+One that sets the default ``mteb_arguments`` gets the arguments there that it does not know.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,12 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from coreb_tasks import __version__
-from coreb_tasks.cli import check_results, report, stats, upstream
+from coreb_tasks.cli import check_results, report, run, stats, upstream
 from coreb_tasks.cli import list as list_
 
 SUBCOMMANDS: dict[str, ModuleType] = {
     "list": list_,
+    "run": run,
     "report": report,
     "check-results": check_results,
     "stats": stats,
@@ -27,5 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, module in SUBCOMMANDS.items():
         summary = (module.__doc__ or "").splitlines()[0]
         module.add_arguments(subparsers.add_parser(name, help=summary, description=summary))
-    options = parser.parse_args(arguments)
+    options, others = parser.parse_known_args(arguments)
+    if "mteb_arguments" in options:
+        options.mteb_arguments = others
+    elif others:
+        parser.error(f"unrecognized arguments: {' '.join(others)}")
     return int(SUBCOMMANDS[options.subcommand].run(options))

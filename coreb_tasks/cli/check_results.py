@@ -103,7 +103,7 @@ def expected_queries(facts: Task | Overall, subset: str) -> int | None:
     if isinstance(facts, Overall):
         counts = [expected_queries(TASKS[part], name) for part in facts.parts for name in TASKS[part].subsets]
         return None if None in counts else sum(count for count in counts if count is not None)
-    test = descriptive_statistics(facts.name)
+    test = descriptive_statistics(facts.retrieval)
     if "stated_in" not in test:
         return int(test.get("hf_subset_descriptive_stats", {}).get(subset, test)["num_queries"])
     held = facts.subsets[subset]

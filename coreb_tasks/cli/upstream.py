@@ -36,6 +36,11 @@ def run(options: argparse.Namespace) -> int:
 
 def _faults(options: argparse.Namespace) -> list[str]:
     faults = [f"unknown task {name}{_closest(name)}" for name in options.tasks if name not in TASKS]
+    faults += [
+        f"{name} reranks what a run found, which no data set holds: name {facts.reranks}"
+        for name, facts in TASKS.items()
+        if name in options.tasks and facts.reranks is not None
+    ]
     if not re.fullmatch(r"\w[\w.-]*", options.namespace, re.ASCII):
         faults.append(f"--namespace {options.namespace!r} is no name of a user or an organisation on the hub")
     if options.out.is_dir() and any(options.out.iterdir()):

@@ -1,6 +1,6 @@
 """Data: found on the hub, in a folder or in the package, checked, and brought into one shape. Knows no mteb."""
 
-from coreb_tasks.data.errors import DataError
+from coreb_tasks.data.errors import DataError, PredictionsError
 from coreb_tasks.data.retrieval import (
     UNRESOLVED,
     RetrievalData,
@@ -14,6 +14,7 @@ from coreb_tasks.data.retrieval import (
 __all__ = [
     "UNRESOLVED",
     "DataError",
+    "PredictionsError",
     "RetrievalData",
     "load",
     "load_subsets",

@@ -1,8 +1,20 @@
-"""The one error that a fault of the data raises."""
+"""The errors that a fault of what is read raises."""
 
 
-class DataError(ValueError):
-    """Says where the fault is (file, row, id), what was given, what was expected, and what to do."""
+class _PlacedError(ValueError):
+    advice: str
 
-    def __init__(self, place: str, problem: str, advice: str = "Fetch the data set again, or repair the file.") -> None:
-        super().__init__(f"{place}: {problem}. {advice}")
+    def __init__(self, place: str, problem: str, advice: str | None = None) -> None:
+        super().__init__(f"{place}: {problem}. {advice or self.advice}")
+
+
+class DataError(_PlacedError):
+    """Says where the fault of the data is (file, row, id), what was given, what was expected, and what to do."""
+
+    advice = "Fetch the data set again, or repair the file."
+
+
+class PredictionsError(_PlacedError):
+    """Says where the fault of a run that was given is (file, query, document), what was expected, and what to do."""
+
+    advice = "Write the predictions again (--prediction-folder), or repair the file."

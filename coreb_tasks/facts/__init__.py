@@ -5,6 +5,8 @@ from coreb_tasks.facts.schema import Benchmark, Layout, Overall, Subset, Suite, 
 
 __all__ = [
     "DATA_VARIABLE",
+    "FIRST_STAGE",
+    "FIRST_STAGE_VARIABLE",
     "MAIN_SCORE",
     "OVERALLS",
     "PACKAGED",
@@ -21,6 +23,8 @@ __all__ = [
 ]
 
 DATA_VARIABLE = "COREB_TASKS_DATA"
+FIRST_STAGE_VARIABLE = "COREB_TASKS_FIRST_STAGE"
+FIRST_STAGE = "mteb/baseline-bm25s"  # where the variable is not set
 PACKAGED = "coreb-tasks/"  # hub paths below it are data that this package ships
 SPLIT = "test"  # mteb's name of the one split of every task
 MAIN_SCORE = "ndcg_at_10"

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from coreb_tasks.facts.schema import Benchmark, Layout, Overall, Subset, Suite, Task
+from coreb_tasks.facts.schema import Benchmark, Layout, Overall, Subset, Suite, Task, reranking
 
 GRADES = {
     2: "true positive: solves, or is solved or described by, what the query shows",
@@ -118,7 +118,7 @@ def _subtasks(kind: str, suffix: str) -> dict[str, tuple[dict[str, Subset], str]
     return tasks
 
 
-TASKS = tuple(
+_RETRIEVAL = tuple(
     Task(
         name=f"CoREB-{kind}{part}{suffix}",
         benchmark=COREB,
@@ -129,11 +129,20 @@ TASKS = tuple(
         prompt=PROMPTS[kind],
         adapted_from=(f"Coreb{kind}Retrieval",) if suffix == "" else (),
         sample=suffix == "-Sample",
+        reranking=f"CoREB-{kind}-Reranking{suffix}",
     )
     for suffix, path, release, title in RELEASES
     for kind in LAYOUTS
     for part, (subsets, only) in _subtasks(kind, suffix).items()
 )
+
+# One for each main task; its slices hold the subtasks.
+_RERANKING = tuple(
+    reranking(task, adapted_from=tuple(name.replace("Retrieval", "Reranking") for name in task.adapted_from))
+    for task in _RETRIEVAL
+    if all(subset.subtasks is None for subset in task.subsets.values())
+)
+TASKS = (*_RETRIEVAL, *_RERANKING)
 
 _MAIN = {suffix: tuple(f"CoREB-{kind}{suffix}" for kind in LAYOUTS) for suffix in ("", "-v202602")}
 OVERALLS = tuple(

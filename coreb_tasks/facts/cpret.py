@@ -1,6 +1,6 @@
 """CPRet (arXiv:2505.12925, NeurIPS 2025 Datasets and Benchmarks): retrieval in competitive programming."""
 
-from coreb_tasks.facts.schema import Benchmark, Layout, Overall, Subset, Suite, Task
+from coreb_tasks.facts.schema import Benchmark, Layout, Overall, Subset, Suite, Task, reranking
 
 CPRET = Benchmark(
     title="CPRet",
@@ -54,7 +54,7 @@ def _layout(kind: str) -> Layout:
     )
 
 
-TASKS = tuple(
+_RETRIEVAL = tuple(
     Task(
         name=f"CPRet-{kind}{suffix}",
         benchmark=CPRET,
@@ -64,10 +64,12 @@ TASKS = tuple(
         description=f"{title}, {aim}. Binary judgments, several relevant documents a query.",
         task_subtypes=(subtype,),
         sample=suffix == "-Sample",
+        reranking=f"CPRet-{kind}-Reranking{suffix}",
     )
     for suffix, path, title in RELEASES
     for kind, (aim, languages, subtype) in KINDS.items()
 )
+TASKS = (*_RETRIEVAL, *map(reranking, _RETRIEVAL))
 
 _MAIN = tuple(f"CPRet-{kind}" for kind in KINDS)
 OVERALLS = (

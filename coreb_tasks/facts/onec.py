@@ -1,6 +1,6 @@
 """1C-Ebench (arXiv:2608.19957): Russian questions to 1C:Enterprise code (BSL and the 1C query language)."""
 
-from coreb_tasks.facts.schema import Benchmark, Layout, Overall, Subset, Suite, Task
+from coreb_tasks.facts.schema import Benchmark, Layout, Overall, Subset, Suite, Task, reranking
 
 ONEC = Benchmark(
     title="1C-Ebench",
@@ -39,7 +39,7 @@ def _layout(config: str) -> Layout:
 SUBSETS = {config: Subset(_layout(config), RUSSIAN) for config in ("forum", "fastcode")}
 AIM = "Russian questions to 1C:Enterprise code, asked in a forum and as titles of a code collection"
 
-TASKS = (
+_RETRIEVAL = (
     Task(
         name="1C-Ebench",
         benchmark=ONEC,
@@ -48,6 +48,7 @@ TASKS = (
         release="test",
         commit="ae3af100584c51dcd43ff927b726bd27ba42d769",
         description=f"1C-Ebench, {AIM}. The mean over subsets is the macro average of the paper.",
+        reranking="1C-Ebench-Reranking",
     ),
     Task(
         name="1C-Ebench-Sample",
@@ -57,8 +58,10 @@ TASKS = (
         release="test",
         description=f"A small packaged sample in the fields of 1C-Ebench, {AIM}.",
         sample=True,
+        reranking="1C-Ebench-Reranking-Sample",
     ),
 )
+TASKS = (*_RETRIEVAL, *map(reranking, _RETRIEVAL))
 OVERALLS = (
     Overall(
         name="1C-Ebench-Micro",

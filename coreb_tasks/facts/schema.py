@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,8 @@ class Task:
         task_subtypes: in mteb's words.
         prompt: instruction for the queries of models that take one, or None.
         adapted_from: names of mteb's own tasks on the same data.
+        reranking: name of the reranking task for models that only rerank, or None for one itself.
+        reranks: on a reranking task: name of the retrieval task whose data and scores it shares; else None.
         sample: packaged data, left out of mteb's default task listings.
     """
 
@@ -105,6 +107,27 @@ class Task:
     prompt: str | None = None
     adapted_from: tuple[str, ...] = ()
     sample: bool = False
+    reranking: str | None = None
+    reranks: str | None = None
+
+    @property
+    def retrieval(self) -> str:
+        """Name of the retrieval task on this data: the one that it reranks, else its own."""
+        return self.reranks or self.name
+
+
+def reranking(task: Task, *, adapted_from: tuple[str, ...] = ()) -> Task:
+    """The reranking task of a retrieval task that names one."""
+    if task.reranking is None:
+        raise ValueError(f"{task.name} names no reranking task")
+    return replace(
+        task,
+        name=task.reranking,
+        description=f"{task.description} Reranking of the best documents of a first stage.",
+        adapted_from=adapted_from,
+        reranking=None,
+        reranks=task.name,
+    )
 
 
 @dataclass(frozen=True)

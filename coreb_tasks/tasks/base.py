@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from datasets import Dataset
 from mteb.abstasks import AbsTaskRetrieval
 
 from coreb_tasks import rules
 from coreb_tasks.data import UNRESOLVED, RetrievalData, load_subsets, pinned_hash, revision_of
+from coreb_tasks.data.predictions import Header, check_same, read_header, write_predictions
 from coreb_tasks.facts import SPLIT, Task
-from coreb_tasks.wrappers.search import ProtocolSearch, protocol_search
+from coreb_tasks.wrappers.search import CrossEncoderSearch, ProtocolSearch, protocol_search
 
 if TYPE_CHECKING:
     from mteb import TaskMetadata
-    from mteb.models import MTEBModels
+    from mteb.models import ModelMeta, MTEBModels
     from mteb.results import TaskResult
     from mteb.types import ScoresDict
 
@@ -80,21 +82,62 @@ class ProtocolRetrieval(AbsTaskRetrieval):
         self.protocol_data = {}
 
     def _evaluate_subset(self, model: MTEBModels, data_split: Any, **kwargs: Any) -> ScoresDict:
-        data = self.protocol_data[kwargs["hf_subset"]]
-        searcher = protocol_search(model, data.excluded)
+        subset = kwargs["hf_subset"]
+        searcher = protocol_search(model, self.protocol_data[subset].excluded)
         try:
-            scores: ScoresDict = super()._evaluate_subset(searcher, data_split, **kwargs)
+            self._check_before_search(searcher, subset, kwargs.get("prediction_folder"))
+            scores: ScoresDict = super()._evaluate_subset(searcher, self._candidates(data_split, **kwargs), **kwargs)
         except BaseException:
             self.unload_data()  # mteb does so only at the end of an evaluation; a later one would take them as they are
             raise
-        return {**scores, **self._prompts(searcher)}
+        return {**scores, **self._prompts(searcher), **searcher.measured}
+
+    def _check_before_search(self, searcher: ProtocolSearch, subset: str, prediction_folder: Path | None) -> None:
+        """What can be known to fail, before hours of search."""
+        if isinstance(searcher, CrossEncoderSearch) and self.facts.reranks is None:
+            raise TypeError(
+                f"{self.metadata.name} is a retrieval task, and {searcher.mteb_model_meta.name} is a cross-encoder, "
+                f"which only reranks. Run it on {self.facts.reranking}."
+            )
+        file = None if prediction_folder is None else self._predictions_path(prediction_folder)
+        if file is not None and file.exists():
+            check_same(file, self._header(searcher.mteb_model_meta, subset), read_header(file))
+
+    def _candidates(self, data_split: Any, **kwargs: Any) -> Any:
+        """The data that mteb evaluates; a reranking task adds the candidates of each query."""
+        return data_split
+
+    def _save_task_predictions(
+        self, predictions: Any, model: MTEBModels, prediction_folder: Path, hf_split: str, hf_subset: str
+    ) -> None:
+        """As mteb, with a header that says which data the predictions are of; never into another model's file."""
+        header = self._header(model.mteb_model_meta, hf_subset)
+        write_predictions(self._predictions_path(prediction_folder), header, hf_subset, hf_split, predictions)
+
+    def _header(self, meta: ModelMeta, subset: str) -> Header:
+        data_hash = {subset: self.protocol_data[subset].data_hash}
+        return Header(meta.name, meta.revision, meta.experiment_name, self.metadata.name, data_hash)
+
+    def convert_to_reranking(self, top_ranked_path: str | Path, top_k: int = rules.POOL_DEPTH) -> Self:
+        """Refused: mteb would keep its scores as those of the retrieval task. A reranking task takes the predictions.
+
+        Raises:
+            TypeError: always.
+        """
+        raise TypeError(
+            f"{self.metadata.name} stays a retrieval task. "
+            f"Use mteb.get_task({self.facts.reranking!r}).convert_to_reranking(...)."
+        )
 
     def _prompts(self, searcher: ProtocolSearch) -> dict[str, str]:
         """The prompts that the model really put before its texts, where it shows them."""
         prompts = searcher.prompts
         instruction = (self.metadata.prompt or {}).get("query")
         meta = searcher.mteb_model_meta
-        if instruction and meta.use_instructions and instruction not in prompts.get("query", instruction):
+        # Prompts of its metadata for this very task, or of the user's, are meant.
+        own = f"{self.metadata.name}-query" in (meta.loader_kwargs.get("model_prompts") or {})
+        own = own or "query_prompt" in (meta.experiment_kwargs or {})
+        if instruction and meta.use_instructions and not own and instruction not in prompts.get("query", instruction):
             logger.warning(
                 "%s takes instructions, but its queries carry the prompt %r and not the instruction of %s (%r): the "
                 "score is that of the model's own prompt. To use the task's, load the model with its template for "
@@ -126,12 +169,13 @@ class ProtocolRetrieval(AbsTaskRetrieval):
         ranked = {query: rules.ranking(results[query]) for query in scores}
         relevant = {query: [d for d, grade in qrels[query].items() if grade > 0] for query in scores}
         metrics = {q: rules.query_metrics(scores[q], ranked[q], relevant[q]) for q in scores}
+        compared = self._compared(metrics, qrels, hf_subset)
         intruded = {q: rules.hard_negative_intrudes(ranked[q], data.qrels[q], self.relevance_level) for q in scores}
 
         def summary(queries: Iterable[str]) -> dict[str, float]:
             queries = list(queries)
             return {
-                **rules.mean_metrics([metrics[q] for q in queries]),
+                **rules.mean_metrics([{**metrics[q], **compared[q]} for q in queries]),
                 **rules.intrusion_rate(intruded[q] for q in queries),
                 "n_queries": len(queries),
             }
@@ -144,6 +188,7 @@ class ProtocolRetrieval(AbsTaskRetrieval):
         if data.commit is not None:
             provenance["dataset_commit"] = data.commit
         return {
+            **rules.mean_metrics(list(compared.values())),
             **rules.intrusion_rate(intruded.values()),
             "n_queries": len(scores),
             "n_queries_answered": sum(bool(results[query]) for query in scores),
@@ -151,6 +196,12 @@ class ProtocolRetrieval(AbsTaskRetrieval):
             **{f"{part}/{key}": value for part, queries in parts.items() for key, value in summary(queries).items()},
             **provenance,
         }
+
+    def _compared(
+        self, metrics: Mapping[str, Mapping[str, float]], qrels: Mapping[str, Mapping[str, int]], subset: str
+    ) -> dict[str, dict[str, float]]:
+        """Metrics of each query that the model's own are compared with; a reranking task has some."""
+        return {query: {} for query in metrics}
 
     def why_stale(self, result: TaskResult, *, load: bool = False) -> str | None:
         """Why a stored result of this task is not what it would score now; None where it is.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,15 @@ from coreb_tasks.facts import TASKS as FACTS
 from coreb_tasks.task_metadata import descriptive_statistics_path
 from coreb_tasks.tasks.base import ProtocolRetrieval
 from coreb_tasks.tasks.overall import OverallScore, overall_revision
+from coreb_tasks.tasks.reranking import ProtocolReranking
 
 
 class Metadata(TaskMetadata):
-    """mteb's metadata, with descriptive statistics that this package ships."""
+    """mteb's metadata, with descriptive statistics that this package ships: those of the retrieval task on the data."""
 
     @property
     def descriptive_stat_path(self) -> Path:
-        return descriptive_statistics_path(str(self.type), self.name)
+        return descriptive_statistics_path(FACTS[self.name].retrieval if self.name in FACTS else self.name)
 
 
 def metadata(task: Task) -> Metadata:
@@ -31,7 +33,7 @@ def metadata(task: Task) -> Metadata:
         name=task.name,
         description=task.description,
         dataset={"path": task.path, "revision": _revision(task)},
-        type="Retrieval",
+        type="Retrieval" if task.reranks is None else "Reranking",
         eval_langs=languages["default"] if list(languages) == ["default"] else languages,
         task_subtypes=list(task.task_subtypes),
         # On the query side only: as a plain string some models would put it before documents too.
@@ -75,17 +77,17 @@ def class_name(task: Task | Overall) -> str:
 
 def task_class(task: Task) -> type[ProtocolRetrieval]:
     """The mteb task of a row of facts."""
-    return type(
-        class_name(task),
-        (ProtocolRetrieval,),
-        {
-            "__doc__": task.description,
-            "__module__": __name__,
-            "facts": task,
-            "metadata": metadata(task),
-            "relevance_level": task.benchmark.relevance_level,
-        },
-    )
+    constants = {
+        "__doc__": task.description,
+        "__module__": __name__,
+        "facts": task,
+        "metadata": metadata(task),
+        "relevance_level": task.benchmark.relevance_level,
+    }
+    if task.reranks is None:
+        return type(class_name(task), (ProtocolRetrieval,), constants)
+    constants["retrieval_metadata"] = metadata(replace(task, name=task.reranks, reranks=None))
+    return type(class_name(task), (ProtocolReranking,), constants)
 
 
 def overall_class(overall: Overall) -> type[OverallScore]:

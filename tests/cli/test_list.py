@@ -46,10 +46,11 @@ def test_sizes_that_only_a_paper_states_say_so(rows):
     assert row[4].endswith("sizes as stated in arXiv:2505.12925, table 1, rounded")
 
 
-def test_the_table_of_the_docs_is_the_registrys(capsys):
-    assert main(["list", "--markdown"]) == 0
-    docs = (Path(__file__).parents[2] / "docs" / "tasks.md").read_text(encoding="utf-8")
-    assert capsys.readouterr().out in docs, "write it anew: coreb-tasks list --markdown"
+@pytest.mark.parametrize(("page", "options"), [("tasks.md", []), ("models.md", ["--models"])], ids=str)
+def test_the_tables_of_the_docs_are_the_registrys(capsys, page, options):
+    assert main(["list", *options, "--markdown"]) == 0
+    docs = (Path(__file__).parents[2] / "docs" / page).read_text(encoding="utf-8")
+    assert capsys.readouterr().out in docs, "write it anew"
 
 
 def test_version(capsys):

@@ -22,7 +22,7 @@ from coreb_tasks.facts import SUITES, TASKS
 from coreb_tasks.tasks.table import task_class
 from coreb_tasks.upstream.stock import as_stock
 
-SAMPLES = [name for name, task in TASKS.items() if task.sample]
+SAMPLES = [name for name, task in TASKS.items() if task.sample and not task.reranks]
 BM25, RANDOM = "mteb/baseline-bm25s", "mteb/baseline-random-encoder"
 METRICS = [f"{name}_at_{k}" for name in ("ndcg", "map", "recall", "precision", "mrr") for k in (1, 3, 5, 10, 100)]
 BLOCK = re.compile(r"^`(mteb/\S+/__init__\.py)`:\n```python\n(.*?)```$", re.MULTILINE | re.DOTALL)
@@ -221,12 +221,13 @@ def test_data_that_cannot_be_read_leave_nothing_behind(tmp_path, monkeypatch, ca
 
 def test_a_wrong_call_names_every_fault(tmp_path, capsys):
     (tmp_path / "file").touch()
-    assert main(["upstream", str(tmp_path), "CoREB-T2D", "x", "--namespace", "a/b"]) == 1
+    assert main(["upstream", str(tmp_path), "CoREB-T2D", "x", "CoREB-C2C-Reranking", "--namespace", "a/b"]) == 1
     assert main(["upstream", str(tmp_path / "file")]) == 1
     faults = [line.removeprefix("coreb-tasks upstream: ") for line in capsys.readouterr().err.splitlines()]
     assert faults == [
         "unknown task CoREB-T2D, did you mean CoREB-T2C?",
         "unknown task x; `coreb-tasks list` shows the names",
+        "CoREB-C2C-Reranking reranks what a run found, which no data set holds: name CoREB-C2C",
         "--namespace 'a/b' is no name of a user or an organisation on the hub",
         f"{tmp_path} is not empty; expected a new or an empty folder",
         f"{tmp_path / 'file'} is a file; expected a new or an empty folder",
@@ -240,5 +241,5 @@ def test_by_default_it_writes_the_tasks_of_every_benchmark(tmp_path, monkeypatch
     assert set(asked) == {
         name
         for name, task in TASKS.items()
-        if not task.sample and all(s.subtasks is None for s in task.subsets.values())
+        if not task.sample and not task.reranks and all(s.subtasks is None for s in task.subsets.values())
     }

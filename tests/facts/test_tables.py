@@ -1,6 +1,7 @@
 """The tables are whole: every task of the interface, grades in words, data that are pinned as far as they are known."""
 
 import re
+from dataclasses import replace
 
 import mteb
 import pytest
@@ -15,12 +16,15 @@ PARTS = {
 }
 COREB = {f"CoREB-{kind}{part}" for kind, parts in PARTS.items() for part in parts}
 CPRET = {f"CPRet-{kind}" for kind in ("T2C", "C2C", "P2Dup", "S2Full")}
+MAIN = [*CPRET, "1C-Ebench", "CoREB-T2C", "CoREB-C2C", "CoREB-C2T"]
 EXPECTED = {
     *COREB,
     *(f"{name}-v202602" for name in COREB - {"CoREB-C2C-CrossModel", "CoREB-C2C-MonoLang"}),
     *CPRET,
     "1C-Ebench",
-    *(f"{name}-Sample" for name in [*CPRET, "1C-Ebench", "CoREB-T2C", "CoREB-C2C", "CoREB-C2T"]),
+    *(f"{name}{reranking}-Sample" for name in MAIN for reranking in ("", "-Reranking")),
+    *(f"{name}-Reranking" for name in MAIN),
+    *(f"CoREB-{kind}-Reranking-v202602" for kind in PARTS),
 }
 
 
@@ -28,6 +32,25 @@ def test_the_names_are_those_of_the_interface():
     assert set(TASKS) == EXPECTED
     assert set(OVERALLS) == {"CoREB-Overall", "CoREB-Overall-v202602", "CPRet-Overall", "1C-Ebench-Micro"}
     assert set(SUITES) == {"CoREB(v202603)", "CoREB(v202602)", "CPRet(v1)", "1C-Ebench(v1)"}
+
+
+@pytest.mark.parametrize("name", [name for name, task in TASKS.items() if task.reranks])
+def test_a_reranking_task_differs_from_the_one_it_reranks_in_its_words_only(name):
+    task = TASKS[name]
+    reranked = TASKS[task.reranks]
+    assert name == reranked.reranking
+    words = ("name", "description", "adapted_from", "reranking", "reranks")
+    assert replace(task, **{field: getattr(reranked, field) for field in words}) == reranked
+    assert name.replace("-Reranking", "") == reranked.name
+    assert mteb.get_task(name).metadata.type == "Reranking"
+
+
+@pytest.mark.parametrize("name", [name for name, task in TASKS.items() if not task.reranks])
+def test_every_retrieval_task_names_a_reranking_task_on_its_corpus(name):
+    other = TASKS[TASKS[name].reranking]
+    corpora = [{subset.layout for subset in task.subsets.values()} for task in (TASKS[name], other)]
+    assert corpora[0] == corpora[1]
+    assert (other.path, other.release) == (TASKS[name].path, TASKS[name].release)
 
 
 @pytest.mark.parametrize("name", TASKS)

@@ -76,6 +76,19 @@ SUBTASKS = [
 ]
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_bm25_on_the_candidates_of_bm25_gives_the_expected_scores_again(stored, expected, kind):
+    scores = stored[f"CoREB-{kind}-Reranking"]["default"]
+    assert scores["pool_depth"] == 128
+    for group, values in expected[kind].items():
+        prefix = {"all": "", "subtask": f"{group[8:]}/", "language": f"language={group[9:]}/"}[group.partition(":")[0]]
+        assert scores[f"{prefix}rerank_delta/ndcg_at_10"] == 0
+        assert scores[f"{prefix}first_stage/ndcg_at_10"] == pytest.approx(values["ndcg_at_10"], abs=1e-5)
+        for metric, value in values.items():
+            key = prefix + RENAMED.get(metric, metric)
+            assert scores.get(key) == (value if value is None else pytest.approx(value, abs=1e-5)), key
+
+
 def test_every_subtask_of_the_expected_values_has_a_task(expected):
     groups = [group for kind in KINDS for group in expected[kind] if group.startswith("subtask:")]
     assert sorted(f"subtask:{subtask}" for _, _, subtask in SUBTASKS) == sorted(groups)

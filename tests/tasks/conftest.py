@@ -1,10 +1,13 @@
 """Stub models and a way to run a tiny task through mteb's public calls."""
 
+from dataclasses import replace
+
 import mteb
 import numpy as np
 import pytest
 from mteb.models import ModelMeta
 
+from coreb_tasks.facts.schema import reranking
 from coreb_tasks.tasks.table import task_class
 
 
@@ -50,10 +53,46 @@ class StubEncoder(Stub):
         return (embeddings1 * embeddings2).sum(axis=1)
 
 
+class StubCrossEncoder(Stub):
+    """A cross-encoder with a score for each pair of texts; ``seen`` collects the pairs as they arrive."""
+
+    def __init__(self, scores=None, default=0.0):
+        super().__init__("stub/cross-encoder")
+        self.scores = scores or {}
+        self.default = default
+        self.seen = []
+
+    def predict(self, inputs1, inputs2, **kwargs):
+        texts = [[text for batch in inputs for text in batch["text"]] for inputs in (inputs1, inputs2)]
+        pairs = list(zip(*texts, strict=True))
+        self.seen += pairs
+        return np.array([self.scores.get(pair, self.default) for pair in pairs])
+
+
 @pytest.fixture
 def task_of(hub):
     """The tiny task of a kind (T2C, C2C)."""
     return lambda kind="T2C": task_class(hub.task(kind))()
+
+
+@pytest.fixture
+def rerank(hub):
+    """Scores of a model on the tiny reranking task of a kind, on the candidates of a first stage."""
+
+    def rerank(model, first_stage, kind="T2C", depth=None, **kwargs):
+        task = reranking_task(hub, kind)
+        task.first_stage = first_stage
+        task.pool_depth = depth or task.pool_depth
+        kwargs = {"cache": None, **kwargs}
+        result = mteb.evaluate(model, task, co2_tracker=False, show_progress_bar=False, **kwargs)
+        return result.task_results[0].scores["test"][0]
+
+    return rerank
+
+
+def reranking_task(hub, kind="T2C"):
+    facts = replace(hub.task(kind), reranking=f"Tiny-{kind}-Reranking")
+    return task_class(reranking(facts))()
 
 
 @pytest.fixture
@@ -74,5 +113,6 @@ def stubs():
     class Stubs:
         search = StubSearch
         encoder = StubEncoder
+        cross_encoder = StubCrossEncoder
 
     return Stubs

@@ -3,6 +3,7 @@
 import mteb
 import numpy as np
 import pytest
+import torch
 from datasets import Dataset
 from mteb.models import HybridSearch, SearchEncoderWrapper
 from mteb.models.model_meta import ModelMeta
@@ -10,6 +11,7 @@ from mteb.models.model_meta import ModelMeta
 from coreb_tasks.wrappers import SEARCH_DEPTH, SearchError, protocol_search
 
 TASK = mteb.get_task("CoREB-T2C-Sample").metadata
+RERANKING = mteb.get_task("CoREB-T2C-Reranking-Sample").metadata
 
 
 class Encoder:
@@ -146,6 +148,78 @@ def test_a_tie_that_reaches_into_the_scored_ranks_is_searched_to_its_end():
 def test_tied_queries_are_searched_in_parts_that_fit(monkeypatch):
     constant = {f"d{number:04}": "text 1" for number in range(SEARCH_DEPTH + 200)}
     whole = run(Encoder(), constant)
-    monkeypatch.setattr("coreb_tasks.wrappers.search._TIED_SCORES", 1)
+    monkeypatch.setattr("coreb_tasks.wrappers.search._SCORES_AT_ONCE", 1)
     assert run(Encoder(), constant) == whole
     assert {len(ranked) for ranked in whole.values()} == {SEARCH_DEPTH}
+
+
+# Reranking
+
+
+class CutsFirst(Own):
+    """Ranks by the number at the end of a document's text, cuts, and only then looks for the candidates (as BM25)."""
+
+    def __init__(self):
+        self.calls = []
+
+    def index(self, corpus, **kwargs):
+        self.scores = {row["id"]: float(row["text"].split()[-1]) for row in corpus}
+
+    def search(self, queries, *, top_k, top_ranked, **kwargs):
+        self.calls.append((list(queries["id"]), top_k))
+        best = sorted(self.scores, key=self.scores.get, reverse=True)[:top_k]
+        return {query: {d: self.scores[d] for d in best if d in top_ranked[query]} for query in queries["id"]}
+
+
+def rerank(model, documents, pools):
+    searcher = protocol_search(model, {})
+    common = {
+        "task_metadata": RERANKING,
+        "hf_split": "test",
+        "hf_subset": "default",
+        "encode_kwargs": {"batch_size": 8},
+    }
+    corpus = Dataset.from_dict({"id": list(documents), "text": list(documents.values())})
+    searcher.index(corpus, **common, num_proc=None)
+    queries = Dataset.from_dict({"id": ["q1", "q2"], "text": ["query 1", "query -1"]})
+    return searcher.search(queries, top_k=10, top_ranked=pools, **common, num_proc=None), searcher
+
+
+def test_candidates_beyond_the_depth_of_a_models_own_search_are_reached():
+    documents = {f"d{number:04}": f"text {-number}" for number in range(SEARCH_DEPTH + 200)}
+    model = CutsFirst()
+    found, searcher = rerank(model, documents, {"q1": ["d1199", "d0003"], "q2": ["d0001"]})
+    assert {query: list(ranked.items()) for query, ranked in found.items()} == {
+        "q1": [("d0003", -3.0), ("d1199", -1199.0)],
+        "q2": [("d0001", -1.0)],
+    }
+    assert model.calls == [(["q1", "q2"], SEARCH_DEPTH), (["q1"], SEARCH_DEPTH + 200)]
+    assert searcher.measured == {}
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [lambda encoder: encoder, SearchEncoderWrapper, lambda encoder: HybridSearch([encoder, encoder], None, 10, "rrf")],
+    ids=["encoder", "search wrapper", "fusion"],
+)
+def test_an_encoder_reranks_the_candidates_only(wrap):
+    found, _ = rerank(wrap(Encoder()), {"a": "text 1", "b": "text 3", "c": "text 2"}, {"q1": ["a", "c"], "q2": []})
+    assert {query: list(ranked) for query, ranked in found.items()} == {"q1": ["c", "a"], "q2": []}
+
+
+def test_bm25_reranks_documents_that_it_would_not_have_found():
+    documents = {f"d{number:04}": "common words" for number in range(SEARCH_DEPTH + 200)} | {"z": "query"}
+    pools = {"q1": ["d0000", "d0600", "d1199", "z"], "q2": ["d0001", "d1100"]}
+    found, _ = rerank(mteb.get_model("mteb/baseline-bm25s"), documents, pools)
+    assert {query: sorted(ranked) for query, ranked in found.items()} == {q: sorted(pool) for q, pool in pools.items()}
+    assert next(iter(found["q1"])) == "z"
+
+
+class SparseEncoder(Encoder):
+    def encode(self, inputs, **kwargs):
+        return torch.tensor(super().encode(inputs, **kwargs)).to_sparse()
+
+
+def test_a_sparse_encoder_reranks():
+    found, _ = rerank(SparseEncoder(), {"a": "text 1", "b": "text 3"}, {"q1": ["a", "b"], "q2": ["a"]})
+    assert {query: list(ranked) for query, ranked in found.items()} == {"q1": ["b", "a"], "q2": ["a"]}

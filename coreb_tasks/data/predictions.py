@@ -1,0 +1,180 @@
+"""Prediction files: runs in mteb's format, with a header that says which model and which data they are of."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from coreb_tasks.data.errors import PredictionsError
+from coreb_tasks.data.retrieval import RetrievalData
+
+Run = Mapping[str, Mapping[str, float]]
+MODEL, DATA = "mteb_model_meta", "coreb_tasks"  # the keys of mteb's header and of ours, beside the subsets
+
+
+@dataclass(frozen=True)
+class Header:
+    """Whose predictions a file holds, and of which data.
+
+    Attributes:
+        model, revision: as in mteb's ``ModelMeta``.
+        experiment: mteb's name of the settings that the model ran with, or None.
+        task: the task; None where the file does not say it.
+        data_hash: sha256 of the data version of each subset that the file says it of.
+    """
+
+    model: str | None
+    revision: str | None
+    experiment: str | None = None
+    task: str | None = None
+    data_hash: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def run_by(self) -> str:
+        """The model as errors name it."""
+        return f"{self.model} ({', '.join(filter(None, [self.revision or 'no revision', self.experiment]))})"
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """A prediction file. ``runs``: subset -> split -> run (query id -> document id -> score)."""
+
+    header: Header
+    runs: dict[str, dict[str, dict[str, dict[str, float]]]]
+
+    def run(self, subset: str, split: str, place: str) -> dict[str, dict[str, float]]:
+        """The run of a subset. Raises PredictionsError where the file has none."""
+        run = self.runs.get(subset, {}).get(split)
+        if run is None:
+            held = [f"{name}/{held}" for name, splits in self.runs.items() for held in splits]
+            raise PredictionsError(
+                place, f"no predictions for subset {subset}, split {split}; it holds {', '.join(held)}"
+            )
+        return run
+
+
+def file_name(task: str) -> str:
+    """mteb's name of a task's prediction file."""
+    return f"{task}_predictions.json"
+
+
+def read_predictions(file: Path) -> Predictions:
+    """Read a prediction file of mteb, with or without our part of the header.
+
+    Raises:
+        PredictionsError: it is none, or names a query or a document twice.
+    """
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"), object_pairs_hook=_object)
+    except (OSError, ValueError, RecursionError) as error:
+        raise PredictionsError(str(file), f"cannot be read as predictions of mteb ({error})") from error
+    try:
+        model, ours = content.pop(MODEL), content.pop(DATA, {})
+        header = Header(
+            model["model_name"], model["revision"], ours.get("experiment"), ours.get("task"), ours.get("data_hash", {})
+        )
+        runs = {
+            subset: {split: _run(run, f"subset {subset}, split {split}") for split, run in splits.items()}
+            for subset, splits in content.items()
+        }
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise PredictionsError(
+            str(file),
+            f"not a prediction file of mteb ({type(error).__name__}: {error})",
+            f"Expected {MODEL} with model_name and revision, and subset -> split -> query -> document -> score.",
+        ) from error
+    return Predictions(header, runs)
+
+
+def read_header(file: Path) -> Header:
+    """The header of a prediction file. Raises PredictionsError as ``read_predictions``."""
+    return read_predictions(file).header
+
+
+def check_same(file: Path, expected: Header, found: Header) -> None:
+    """Refuse a file whose header is of another model or data. Raises PredictionsError that names both."""
+    if (expected.model, expected.revision, expected.experiment) != (found.model, found.revision, found.experiment):
+        raise PredictionsError(
+            str(file), f"holds predictions of {found.run_by}, expected {expected.run_by}", "Use another folder."
+        )
+    for subset in expected.data_hash.keys() & found.data_hash.keys():
+        if expected.data_hash[subset] != found.data_hash[subset]:
+            raise other_data(file, found, subset, str(expected.task), expected.data_hash[subset])
+
+
+def other_data(file: Path, found: Header, subset: str, task: str, data_hash: str) -> PredictionsError:
+    """The error for predictions of another task, release or version of the data."""
+    return PredictionsError(
+        str(file),
+        f"holds predictions for the data of {found.task} with hash {found.data_hash[subset][:12]}, "
+        f"expected the data of {task} with hash {data_hash[:12]} (subset {subset})",
+        f"Run {task} with --prediction-folder, in another folder or after removing this file.",
+    )
+
+
+def write_predictions(file: Path, header: Header, subset: str, split: str, run: Run) -> None:
+    """Add the run of one subset to a prediction file, whose other subsets stay.
+
+    Raises:
+        PredictionsError: the file that is there is of another model or other data.
+    """
+    runs: dict[str, dict[str, Any]] = {}
+    hashes = dict(header.data_hash)
+    if file.exists():
+        there = read_predictions(file)
+        check_same(file, header, there.header)
+        runs, hashes = dict(there.runs), {**there.header.data_hash, **hashes}
+    runs[subset] = {**runs.get(subset, {}), split: run}
+    ours = {"task": header.task, "experiment": header.experiment, "data_hash": hashes}
+    content = {MODEL: {"model_name": header.model, "revision": header.revision}, DATA: ours, **runs}
+    file.parent.mkdir(parents=True, exist_ok=True)
+    # Another process, or one that is stopped meanwhile, finds the old file or the new one whole.
+    written = file.with_name(f"{file.name}.{os.getpid()}")
+    written.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
+    written.replace(file)
+
+
+def check_run(run: Run, data: RetrievalData, place: str) -> None:
+    """Refuse a run that cannot be of the data. Raises PredictionsError that names query and document."""
+    unknown = run.keys() - data.queries.keys()
+    if unknown:
+        raise PredictionsError(place, f"query {min(unknown)!r} ({len(unknown)} in all) is not among the task's queries")
+    for query, scores in run.items():
+        for document, score in scores.items():
+            if document not in data.corpus:
+                raise PredictionsError(place, f"candidate {document!r} of query {query!r} is not in the corpus")
+            if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
+                raise PredictionsError(
+                    place, f"the score of query {query!r} and document {document!r} is {score!r}, expected a number"
+                )
+
+
+def _run(run: Any, place: str) -> dict[str, dict[str, float]]:
+    _refuse_repeated(run, f"{place}: a query")
+    for query, scores in run.items():
+        _refuse_repeated(scores, f"{place}, query {query!r}: a document")
+    return {query: dict(scores.items()) for query, scores in run.items()}
+
+
+class _WithRepeatedKey(dict[str, Any]):
+    """A JSON object that has a key twice, of which a plain dict would keep the last value without a word."""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) == len(pairs):
+        return found
+    repeated = _WithRepeatedKey(found)
+    repeated["repeated"] = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+    return repeated
+
+
+def _refuse_repeated(found: Any, what: str) -> None:
+    if isinstance(found, _WithRepeatedKey):
+        raise ValueError(f"{what} stands twice: {found['repeated']!r}")

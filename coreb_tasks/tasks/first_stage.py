@@ -1,0 +1,214 @@
+"""First stages of reranking: a model that is run, predictions of an earlier evaluation, or a run."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import mteb
+import numpy as np
+
+from coreb_tasks import rules
+from coreb_tasks.data import RetrievalData
+from coreb_tasks.data.predictions import (
+    Header,
+    Run,
+    check_run,
+    check_same,
+    file_name,
+    other_data,
+    read_predictions,
+    write_predictions,
+)
+from coreb_tasks.facts import FIRST_STAGE, FIRST_STAGE_VARIABLE, SPLIT
+
+if TYPE_CHECKING:
+    from mteb.models import ModelMeta, MTEBModels
+
+logger = logging.getLogger(__name__)
+
+Given = str | Path | Mapping[str, Any]
+Pools = dict[str, dict[str, float]]  # query id -> candidates, best first -> score in the first stage
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a first stage is asked for: the candidates of one subset of a retrieval task.
+
+    Attributes:
+        task, subset: their names.
+        data: their data.
+        depth: candidates of a query, at most.
+        kept_in: folder to keep the candidates of a model in, or None.
+    """
+
+    task: str
+    subset: str
+    data: RetrievalData
+    depth: int
+    kept_in: Path | None
+
+    def pools(self, run: Run, place: str) -> Pools:
+        """The best candidates of each query, in the clean order: single precision, ties by document id descending.
+
+        Raises:
+            PredictionsError: the run is not of the data; ``place`` says where it is from.
+        """
+        check_run(run, self.data, place)
+        return {query: self._pool(query, run.get(query, {})) for query in self.data.queries}
+
+    def _pool(self, query: str, scores: Mapping[str, float]) -> dict[str, float]:
+        excluded = self.data.excluded.get(query, frozenset())
+        candidates = {d: float(np.float32(score)) for d, score in scores.items() if d not in excluded}
+        return {document: candidates[document] for document in rules.ranking(candidates)[: self.depth]}
+
+
+class FirstStage(Protocol):
+    """Where candidates come from."""
+
+    def recorded(self) -> dict[str, str]:
+        """What a result says of it, by key; less where more is not known before it runs."""
+
+    def pools(self, request: Request, search: Callable[[MTEBModels], Run]) -> Pools:
+        """The candidates. ``search`` runs a model over the corpus."""
+
+
+def first_stage(given: Given | None, task: str) -> FirstStage:
+    """The first stage that is given for a retrieval task; None: the environment variable's, else the default.
+
+    Raises:
+        FileNotFoundError: a path at which no prediction file lies.
+        PredictionsError: a file that is none.
+    """
+    given = given or os.environ.get(FIRST_STAGE_VARIABLE) or FIRST_STAGE
+    if isinstance(given, Mapping):
+        return RunStage(given)
+    if isinstance(given, str) and (_known(given) or not _is_path(given)):
+        return ModelStage(given)
+    return FileStage(_prediction_file(Path(given).expanduser(), task))
+
+
+def _is_path(given: str) -> bool:
+    return Path(given).expanduser().exists() or given.startswith((".", "/", "~")) or given.endswith(".json")
+
+
+def _prediction_file(path: Path, task: str) -> Path:
+    file = path / file_name(task) if path.is_dir() else path
+    if not file.is_file():
+        held = sorted(other.name for other in path.glob(file_name("*"))) if path.is_dir() else []
+        there = f"the folder holds {', '.join(held) or 'no predictions'}" if path.is_dir() else "there is no such file"
+        raise FileNotFoundError(
+            f"first stage {str(path)!r}: expected predictions for {task} in {file}; {there}. Run {task} with "
+            f"--prediction-folder, or name a model that mteb knows ({FIRST_STAGE_VARIABLE}, --first-stage)."
+        )
+    return file
+
+
+def _known(name: str) -> ModelMeta | None:
+    try:
+        return mteb.get_model_meta(name)
+    except KeyError:
+        return None
+
+
+def _header(meta: ModelMeta, request: Request) -> Header:
+    data_hash = {request.subset: request.data.data_hash}
+    return Header(meta.name, meta.revision, meta.experiment_name, request.task, data_hash)
+
+
+def _recorded(model: str | None, revision: str | None, experiment: str | None = None) -> dict[str, str]:
+    values = {"model": model, "revision": revision, "experiment": experiment}
+    return {f"first_stage_{key}": value for key, value in values.items() if value is not None}
+
+
+class ModelStage:
+    """A model that searches the corpus. Its candidates are kept beside the results."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.meta = _known(name)
+
+    @cached_property
+    def model(self) -> MTEBModels:
+        try:
+            return mteb.get_model(self.name)
+        except (KeyError, OSError, NotImplementedError, ValueError) as error:
+            raise ValueError(
+                f"first stage {self.name!r} cannot be loaded ({type(error).__name__}: {error}). Expected a model that "
+                f"mteb knows, a prediction file, or a folder of such ({FIRST_STAGE_VARIABLE}, --first-stage)."
+            ) from error
+
+    def recorded(self) -> dict[str, str]:
+        return _recorded(self.name, None) if self.meta is None else _recorded(self.meta.name, self.meta.revision)
+
+    def pools(self, request: Request, search: Callable[[MTEBModels], Run]) -> Pools:
+        if self.meta is None:
+            self.meta = self.model.mteb_model_meta
+        header = _header(self.meta, request)
+        file = None if request.kept_in is None else _kept_file(request.kept_in, header, request)
+        if file is not None and file.exists():
+            kept = read_predictions(file)
+            check_same(file, header, kept.header)
+            return request.pools(kept.run(request.subset, SPLIT, str(file)), str(file))
+        logger.info("First stage of %s: %s searches the corpus.", request.task, header.run_by)
+        pools = request.pools(search(self.model), f"the run of {header.run_by}")
+        if file is not None:
+            write_predictions(file, header, request.subset, SPLIT, pools)
+        return pools
+
+
+def _kept_file(folder: Path, header: Header, request: Request) -> Path:
+    model = str(header.model).replace("/", "__").replace(" ", "_")
+    data = request.data.data_hash[:12]
+    name = file_name(f"{request.task}_top{request.depth}_{data}")
+    return folder / "first_stage" / model / (header.revision or "no_revision_available") / name
+
+
+class FileStage:
+    """Predictions of an earlier evaluation."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.predictions = read_predictions(file)
+        self.run_hash = sha256(file.read_bytes()).hexdigest()
+
+    def recorded(self) -> dict[str, str]:
+        header = self.predictions.header
+        return {
+            **_recorded(header.model, header.revision, header.experiment),
+            "first_stage_run_hash": self.run_hash,
+        }
+
+    def pools(self, request: Request, search: Callable[[MTEBModels], Run]) -> Pools:
+        found = self.predictions.header
+        if request.subset not in found.data_hash:
+            logger.warning(
+                "%s does not say which data its predictions are of; that they are for %s is taken on trust. Files that "
+                "coreb-tasks writes say it (--prediction-folder).",
+                *(self.file, request.task),
+            )
+        elif found.data_hash[request.subset] != request.data.data_hash:
+            raise other_data(self.file, found, request.subset, request.task, request.data.data_hash)
+        return request.pools(self.predictions.run(request.subset, SPLIT, str(self.file)), str(self.file))
+
+
+class RunStage:
+    """A run that is given in Python: query id -> document id -> score, or subset -> such a run."""
+
+    def __init__(self, run: Mapping[str, Any]) -> None:
+        self.run = run
+        self.run_hash = sha256(json.dumps(run, sort_keys=True, default=float).encode()).hexdigest()
+
+    def recorded(self) -> dict[str, str]:
+        return {**_recorded("run", None), "first_stage_run_hash": self.run_hash}
+
+    def pools(self, request: Request, search: Callable[[MTEBModels], Run]) -> Pools:
+        by_subset = request.subset in self.run and request.subset not in request.data.queries
+        return request.pools(self.run[request.subset] if by_subset else self.run, "the run that was given")
