@@ -3,7 +3,7 @@
 # First: it runs the start-up hook, which must not meet a half-imported module of this package.
 import mteb  # noqa: F401
 
-from coreb_tasks.wrappers.encoding import SearchError
-from coreb_tasks.wrappers.search import SEARCH_DEPTH, protocol_search, search_corpus
+from coreb_tasks.wrappers.errors import SearchError
+from coreb_tasks.wrappers.search import protocol_search, search_corpus
 
-__all__ = ["SEARCH_DEPTH", "SearchError", "protocol_search", "search_corpus"]
+__all__ = ["SearchError", "protocol_search", "search_corpus"]

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from mteb.models import SentenceTransformerEncoderWrapper
 from mteb.models.instruct_wrapper import InstructSentenceTransformerModel
 
+from coreb_tasks.wrappers import loaders
+
 if TYPE_CHECKING:
     from mteb.models import EncoderProtocol, ModelMeta, MTEBModels
     from mteb.types import Array, BatchedInput, PromptType
@@ -130,7 +132,7 @@ class PromptedEncoder:
             model = copy.copy(model)
             model.model = _OnePrompt(inner, prompt)
         elif prompt:
-            inputs = _with_prompt(inputs, prompt)
+            inputs = loaders.prompted(inputs, prompt)
         return model.encode(inputs, prompt_type=prompt_type, **kwargs)
 
     def similarity(self, embeddings1: Array, embeddings2: Array) -> Array:
@@ -173,16 +175,3 @@ def _sentence_transformer(model: Any) -> SentenceTransformer | None:
 
     inner = getattr(model, "__dict__", {}).get("model")
     return inner if isinstance(inner, SentenceTransformer) else None
-
-
-def _with_prompt(inputs: DataLoader[BatchedInput], prompt: str) -> DataLoader[BatchedInput]:
-    from torch.utils.data import DataLoader
-
-    dataset: Any = inputs.dataset
-    texts = [prompt + text for text in dataset["text"]]
-    return DataLoader(
-        dataset.remove_columns("text").add_column("text", texts),
-        batch_size=inputs.batch_size,
-        collate_fn=inputs.collate_fn,
-        num_workers=inputs.num_workers,
-    )

@@ -18,7 +18,10 @@ from mteb.models import (
     SearchProtocol,
 )
 
-from coreb_tasks.wrappers.encoding import ProtocolCrossEncoder, ProtocolEncoder, SearchError, not_finite
+from coreb_tasks.wrappers.encoding import ProtocolEncoder
+from coreb_tasks.wrappers.errors import SearchError, not_finite
+from coreb_tasks.wrappers.exact import ExactIndex
+from coreb_tasks.wrappers.pairs import ProtocolCrossEncoder
 
 if TYPE_CHECKING:
     from mteb.models import ModelMeta, MTEBModels
@@ -30,35 +33,46 @@ _LARGEST = float(np.finfo(np.float32).max)
 # mteb's own. A model with a search of its own (BM25) breaks ties at its last rank as it likes, so that another
 # depth can change its scores at 100.
 SEARCH_DEPTH = 1000
+# Documents that a run keeps of each query: the deepest cut-off is 100, and rerankers take 128.
+RUN_DEPTH = 128
 _SCORES_AT_ONCE = 5_000_000  # of queries that are searched to the end of the corpus
 
 
-def protocol_search(model: MTEBModels, excluded: Mapping[str, Set[str]]) -> ProtocolSearch:
+def protocol_search(model: MTEBModels, excluded: Mapping[str, Set[str]], scope: object = None) -> ProtocolSearch:
     """mteb's search over a model of any kind, with a run that holds what the protocol scores.
 
     Args:
         model: encoder, cross-encoder, or a model that brings its own search.
         excluded: query id -> documents that are removed from the query's ranking.
+        scope: an object that lives as long as one evaluation of one task; what a model computed within it can be given
+            again. Only models of which more is known share beyond it (``ProtocolEncoder``).
 
     Raises:
         TypeError: the model is of none of mteb's kinds.
     """
     if isinstance(model, SearchProtocol):
-        return OwnSearch(model, excluded)
+        return OwnSearch(model, excluded, scope)
     if isinstance(model, EncoderProtocol):
-        return EncoderSearch(model, excluded)
+        return EncoderSearch(model, excluded, scope)
     if isinstance(model, CrossEncoderProtocol):
         return CrossEncoderSearch(model, excluded)
     raise TypeError(f"expected an mteb encoder, cross-encoder or search model, got {type(model).__name__}")
 
 
 def search_corpus(
-    model: MTEBModels, excluded: Mapping[str, Set[str]], *, corpus: Any, queries: Any, top_k: int, **kwargs: Any
+    model: MTEBModels,
+    excluded: Mapping[str, Set[str]],
+    scope: object = None,
+    *,
+    corpus: Any,
+    queries: Any,
+    top_k: int,
+    **kwargs: Any,
 ) -> RetrievalOutputType:
-    """A model's clean run over a whole corpus: query id -> the ``SEARCH_DEPTH`` best documents -> score.
+    """A model's clean run over a whole corpus: query id -> the ``top_k`` best documents, or more -> score.
 
     Args:
-        model, excluded: as in ``protocol_search``.
+        model, excluded, scope: as in ``protocol_search``.
         corpus, queries: data sets with the columns ``id`` and ``text``.
         top_k: the ranks that count, as in ``SearchProtocol.search``.
         kwargs: what mteb hands to ``index`` and ``search``.
@@ -67,7 +81,7 @@ def search_corpus(
         SearchError: a run that cannot be scored.
         TypeError: the model only reranks.
     """
-    searcher = protocol_search(model, excluded)
+    searcher = protocol_search(model, excluded, scope)
     if isinstance(searcher, CrossEncoderSearch):
         raise TypeError(f"{model.mteb_model_meta.name} is a cross-encoder: it reranks and cannot search a corpus")
     searcher.index(corpus, **kwargs)
@@ -78,8 +92,8 @@ class ProtocolSearch:
     """Mixin over a ``SearchProtocol``: searches deep enough, then hands on a clean run.
 
     A clean run has an entry for every query (empty where the model returned none), only known documents, none that
-    is excluded, only candidates where it reranks, only finite scores, and at most ``SEARCH_DEPTH`` documents, best
-    first, ties by document id descending as in trec_eval.
+    is excluded, only candidates where it reranks, only finite scores, and no more documents than are asked for (or
+    ``RUN_DEPTH``), best first, ties by document id descending as in trec_eval.
 
     Attributes:
         prompts: side (query, document) -> the string that the model put before its texts, where it shows it.
@@ -93,7 +107,7 @@ class ProtocolSearch:
     measured: Mapping[str, float] = {}
 
     def index(self, corpus: Any, **kwargs: Any) -> None:
-        self.document_ids = frozenset(corpus["id"])
+        self.document_ids = frozenset(corpus["id"][:])
         super().index(corpus, **kwargs)  # type: ignore[misc]
 
     def search(self, queries: Any, *, top_k: int, **kwargs: Any) -> RetrievalOutputType:
@@ -102,22 +116,25 @@ class ProtocolSearch:
         Raises:
             SearchError: a score that is not finite, or an id that is not in the corpus or queries.
         """
+        pools = kwargs.get("top_ranked")
+        kept = max(top_k, RUN_DEPTH, *map(len, pools.values() if pools else ()))
         most_excluded = max(map(len, self.excluded.values()), default=0)
-        run = self.deep_search(queries, top_k + most_excluded, max(top_k, SEARCH_DEPTH) + most_excluded, **kwargs)
+        run = self.deep_search(queries, kept + most_excluded, max(kept, SEARCH_DEPTH) + most_excluded, **kwargs)
         task = kwargs["task_metadata"].name
-        unknown = run.keys() - set(queries["id"])
+        ids = queries["id"][:]
+        unknown = run.keys() - set(ids)
         if unknown:
             raise SearchError(f"{task}: the model's run holds unknown queries, such as {min(unknown)!r}")
-        clean = {query: self._clean(run.get(query, {}), query, task) for query in queries["id"]}
-        pools = kwargs.get("top_ranked")
-        return clean if pools is None else self._of_the_pools(clean, pools, task)
+        clean = {query: self._clean(run.get(query, {}), query, task) for query in ids}
+        if pools is not None:
+            clean = {
+                query: {d: ranked[d] for d in ranked.keys() & set(pools[query])} for query, ranked in clean.items()
+            }
+            self._measure_left_out(clean, pools, task)
+        return {query: _best(ranked, kept) for query, ranked in clean.items()}
 
-    def _of_the_pools(
-        self, run: RetrievalOutputType, pools: Mapping[str, Sequence[str]], task: str
-    ) -> RetrievalOutputType:
-        """The run without what is no candidate; how many candidates the model left out is measured."""
-        reranked = {query: {d: ranked[d] for d in ranked.keys() & set(pools[query])} for query, ranked in run.items()}
-        left_out = {query: len(pools[query]) - len(ranked) for query, ranked in reranked.items()}
+    def _measure_left_out(self, run: RetrievalOutputType, pools: Mapping[str, Sequence[str]], task: str) -> None:
+        left_out = {query: len(pools[query]) - len(ranked) for query, ranked in run.items()}
         missing = sum(left_out.values())
         if missing:
             query = max(left_out, key=left_out.__getitem__)
@@ -126,7 +143,6 @@ class ProtocolSearch:
                 *(task, self.mteb_model_meta.name, missing, query, left_out[query], len(pools[query])),
             )
             self.measured = {**self.measured, "n_candidates_without_score": missing}
-        return {query: _best(ranked, SEARCH_DEPTH) for query, ranked in reranked.items()}
 
     def deep_search(self, queries: Any, top_k: int, depth: int, **kwargs: Any) -> RetrievalOutputType:
         """A run of ``depth`` documents a query, of which the first ``top_k`` are scored."""
@@ -134,6 +150,7 @@ class ProtocolSearch:
         return run
 
     def _clean(self, ranked: Mapping[str, float], query: str, task: str) -> dict[str, float]:
+        """What a model returned for a query, in single precision, without excluded documents, in any order."""
         scores = dict(zip(ranked, _float32(ranked, query, task), strict=True))
         for document, score in scores.items():
             if document not in self.document_ids:
@@ -142,12 +159,12 @@ class ProtocolSearch:
                 raise not_finite(task, query, document, score)
         for document in self.excluded.get(query, ()):
             scores.pop(document, None)
-        return _best(scores, SEARCH_DEPTH)
+        return scores
 
 
 def _parts(queries: Any, wanted: Set[str], documents: int) -> Iterator[Any]:
     """The wanted queries in parts of which every document's score can be held at once."""
-    positions = [position for position, query in enumerate(queries["id"]) if query in wanted]
+    positions = [position for position, query in enumerate(queries["id"][:]) if query in wanted]
     size = max(1, _SCORES_AT_ONCE // documents)
     for start in range(0, len(positions), size):
         yield queries.select(positions[start : start + size])
@@ -168,13 +185,12 @@ def _float32(ranked: Mapping[str, float], query: str, task: str) -> list[float]:
 
 
 class EncoderSearch(ProtocolSearch, SearchEncoderWrapper):
-    """mteb's exact search with an encoder."""
+    """mteb's exact search with an encoder, with an index of ours: no deeper than needed, and exact in its ties."""
 
-    task_corpus: Any
-
-    def __init__(self, model: EncoderProtocol, excluded: Mapping[str, Set[str]]) -> None:
-        self.encoder = ProtocolEncoder(model)
-        super().__init__(self.encoder)
+    def __init__(self, model: EncoderProtocol, excluded: Mapping[str, Set[str]], scope: object = None) -> None:
+        self.encoder = ProtocolEncoder(model, scope)
+        self.exact = ExactIndex()
+        super().__init__(self.encoder, index_backend=self.exact)
         self.excluded = excluded
 
     @property
@@ -182,24 +198,15 @@ class EncoderSearch(ProtocolSearch, SearchEncoderWrapper):
         return self.encoder.prompts
 
     def deep_search(self, queries: Any, top_k: int, depth: int, **kwargs: Any) -> RetrievalOutputType:
-        """As for every model, but to the end of the corpus where a tie at the last rank reaches into ``top_k``.
+        """As for every model; deeper than ``top_k`` there is nothing to find, as ties at the last rank are exact."""
+        self.exact.task, self.exact.queries = kwargs["task_metadata"].name, queries["id"][:]
+        super().deep_search(queries, top_k, top_k, **kwargs)
+        return self.exact.run
 
-        torch.topk breaks ties by position, so that the row order would choose which of the tied are scored.
-        """
-        pools = kwargs.get("top_ranked")
-        if pools is not None:
-            # In the order in which mteb asks for their similarities.
-            self.encoder.pools = ((query, pools[query]) for query in queries["id"] if pools[query])
-            return super().deep_search(queries, top_k, depth, **kwargs)
-        corpus = self.task_corpus
-        run = super().deep_search(queries, top_k, depth, **kwargs)
-        scores = {query: sorted(ranked.values(), reverse=True) for query, ranked in run.items()}
-        tied = [q for q, s in scores.items() if len(s) < len(self.document_ids) and s[top_k - 1] == s[-1]]
-        for part in _parts(queries, set(tied), len(self.document_ids)):
-            self.task_corpus = corpus
-            whole = super().deep_search(part, top_k, len(self.document_ids), **kwargs)
-            run |= {query: _best(ranked, depth) for query, ranked in whole.items()}
-        return run
+    def _clean(self, ranked: Mapping[str, float], query: str, task: str) -> dict[str, float]:
+        # The index has checked the rest.
+        excluded = self.excluded.get(query, ())
+        return {document: score for document, score in ranked.items() if document not in excluded}
 
 
 class CrossEncoderSearch(ProtocolSearch, SearchCrossEncoderWrapper):
@@ -212,14 +219,15 @@ class CrossEncoderSearch(ProtocolSearch, SearchCrossEncoderWrapper):
     def deep_search(self, queries: Any, top_k: int, depth: int, **kwargs: Any) -> RetrievalOutputType:
         """As for every model; what the model measures (``YesNoReranker``: share of truncated pairs) is handed on."""
         run = super().deep_search(queries, top_k, depth, **kwargs)
-        self.measured = dict(getattr(self.model.model, "measured", {}))
+        self.measured = self.model.measured
         return run
 
 
 class _Delegate:
     """Hands index and search on to a model that brings its own."""
 
-    def __init__(self, model: SearchProtocol) -> None:
+    def __init__(self, model: SearchProtocol, scope: object) -> None:
+        self.scope = scope
         self.encoders: list[ProtocolEncoder] = []
         self.model = self._with_protocol_encoders(model)
 
@@ -227,7 +235,7 @@ class _Delegate:
         """A copy in which the encoders that mteb's own wrappers hold are ours."""
         if isinstance(model, SearchEncoderWrapper):
             model = copy.copy(model)
-            model.model = ProtocolEncoder(model.model)
+            model.model = ProtocolEncoder(model.model, self.scope)
             self.encoders.append(model.model)
         elif isinstance(model, HybridSearch):
             model = copy.copy(model)
@@ -248,8 +256,8 @@ class _Delegate:
 class OwnSearch(ProtocolSearch, _Delegate):
     """The search that a model brings (BM25, multi-vector, hybrid, an index)."""
 
-    def __init__(self, model: SearchProtocol, excluded: Mapping[str, Set[str]]) -> None:
-        super().__init__(model)
+    def __init__(self, model: SearchProtocol, excluded: Mapping[str, Set[str]], scope: object = None) -> None:
+        super().__init__(model, scope)
         self.excluded = excluded
 
     @property
@@ -273,7 +281,7 @@ class OwnSearch(ProtocolSearch, _Delegate):
         pools = kwargs.get("top_ranked")
         if pools is None or depth >= len(self.document_ids) or self.encoders:
             return run
-        unreached = {query for query in queries["id"] if set(pools[query]) - run.get(query, {}).keys()}
+        unreached = {query for query in queries["id"][:] if set(pools[query]) - run.get(query, {}).keys()}
         for part in _parts(queries, unreached, len(self.document_ids)):
             run |= super().deep_search(part, top_k, len(self.document_ids), **kwargs)
         return run

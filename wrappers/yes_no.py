@@ -38,7 +38,7 @@ class YesNoReranker:
     out, and the softmax over the two answers is taken in float32. The instruction is the task's query prompt.
 
     Attributes:
-        measured: after ``predict``, what it found: ``truncated_pairs``, the share (0 to 1) of pairs that were cut.
+        measures: after ``predict``, what it found of each pair: ``truncated_pairs``, whether it was cut.
         mteb_model_meta: metadata with the model's name and revision; what differs from the defaults counts as an
             experiment, so that its results have a folder of their own.
     """
@@ -80,12 +80,12 @@ class YesNoReranker:
         self.prefix = self._encode(_PREFIX.format(system=system))
         self.suffix = self._encode(_SUFFIX)
         self._yes, self._no = self._check_tokenizer(model_name)
-        self._room = self._check_room(max_length)
+        self.room = self._check_room(max_length)
         self.device = device or _default_device()
         self.model = transformers.AutoModelForCausalLM.from_pretrained(model_name, **source, **model_kwargs)
         self.model.to(self.device).eval()
         self.instruction = instruction
-        self.measured: dict[str, float] = {}
+        self.measures: dict[str, Any] = {}
         given = {"max_length": max_length, "system": system, "instruction": instruction, **model_kwargs}
         self.mteb_model_meta = _meta(type(self), model_name, revision, given)
 
@@ -118,22 +118,27 @@ class YesNoReranker:
         """
         from tqdm.auto import tqdm  # type: ignore[import-untyped]
 
-        self.measured = {}
+        self.measures = {}
         pairs = list(zip(_texts(inputs1), _texts(inputs2), strict=True))
         instruction = self.instruction_of(task_metadata)
         # Pairs of like length share a batch, so that little is padding; the longest come first, so that memory runs
         # out at the start or not at all.
         order = sorted(range(len(pairs)), key=lambda i: -sum(map(len, pairs[i])))
         scores = np.empty(len(pairs), dtype=np.float32)
-        cut = 0
+        cut = np.zeros(len(pairs), dtype=bool)
         for start in tqdm(range(0, len(pairs), batch_size), desc="Judging pairs", disable=not show_progress_bar):
             batch = order[start : start + batch_size]
             bodies = [_BODY.format(instruction=instruction, query=pairs[i][0], document=pairs[i][1]) for i in batch]
             encoded = self._bodies(bodies)
-            cut += sum(len(body) > self._room for body in encoded)
-            scores[batch] = self._probabilities([self.prefix + body[: self._room] + self.suffix for body in encoded])
-        self.measured = {"truncated_pairs": cut / len(pairs) if pairs else 0.0}
+            cut[batch] = [len(body) > self.room for body in encoded]
+            scores[batch] = self._probabilities([self.prefix + body[: self.room] + self.suffix for body in encoded])
+        self.measures = {"truncated_pairs": cut}
         return scores
+
+    @property
+    def measured(self) -> dict[str, float]:
+        """Shares of the pairs of the last ``predict``, by the names of ``measures``."""
+        return {name: float(np.mean(values)) if len(values) else 0.0 for name, values in self.measures.items()}
 
     def instruction_of(self, task_metadata: TaskMetadata) -> str:
         """The instruction for a task: the one that was given, the task's query prompt, else Qwen3's default."""
@@ -146,7 +151,7 @@ class YesNoReranker:
 
     def _bodies(self, texts: list[str]) -> list[list[int]]:
         """Token ids; of a body that is too long, one more than there is room for."""
-        options = {"add_special_tokens": False, "truncation": True, "max_length": self._room + 1}
+        options = {"add_special_tokens": False, "truncation": True, "max_length": self.room + 1}
         return list(self.tokenizer(texts, **options)["input_ids"])
 
     def _probabilities(self, rows: Sequence[list[int]]) -> Any:

@@ -126,7 +126,7 @@ def test_system_text_and_instruction_can_be_given(yes_no_folder, loaders):
 )
 def test_only_the_end_of_the_body_is_cut(watched, loaders, monkeypatch, lengths, spare):
     reranker = watched.reranker
-    monkeypatch.setattr(reranker, "_room", spare)
+    monkeypatch.setattr(reranker, "room", spare)
     pairs = [("q " * query, "d1 " * document) for query, document in lengths]
     watched.predict(loaders, pairs, batch_size=4)
     whole = [reranker.tokenizer(written_out(*pair, T2C.prompt["query"]), add_special_tokens=False) for pair in pairs]

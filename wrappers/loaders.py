@@ -1,0 +1,61 @@
+"""Loaders of texts: others of the same rows, or the same with other texts.
+
+Texts are changed batch by batch, as models read them: a copy of each would not fit where one stands in many pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mteb.types import BatchedInput
+    from torch.utils.data import DataLoader
+
+    Loader = DataLoader[BatchedInput]
+
+
+def with_rows(inputs: Loader, rows: Sequence[int]) -> Loader:
+    """A loader of some rows of another."""
+    dataset: Any = inputs.dataset
+    return _loader(inputs, dataset.select(rows), inputs.collate_fn)
+
+
+def verbatim(inputs: Loader) -> Loader:
+    """Documents as they stand in the corpus.
+
+    mteb strips the white space around a document (not around a query), which takes the first line's indentation off
+    code. It hands the untouched text along as ``body``; corpora here have no titles, so that it is the whole text.
+    """
+    return _loader(inputs, inputs.dataset, partial(_collate, inputs.collate_fn, _body))
+
+
+def prompted(inputs: Loader, prompt: str) -> Loader:
+    """The same with a prompt before every text."""
+    return _loader(inputs, inputs.dataset, partial(_collate, inputs.collate_fn, partial(_prompted, prompt)))
+
+
+def column(inputs: Loader, name: str) -> list[str]:
+    """A column of all rows, in one go: row by row is slow."""
+    dataset: Any = inputs.dataset
+    return list(dataset[name][:])
+
+
+def _loader(inputs: Loader, dataset: Any, collate: Callable[[list[Any]], Any]) -> Loader:
+    from torch.utils.data import DataLoader
+
+    return DataLoader(dataset, batch_size=inputs.batch_size, collate_fn=collate, num_workers=inputs.num_workers)
+
+
+def _collate(collate: Callable[[list[Any]], Any], texts: Callable[[Any], list[str]], rows: list[Any]) -> Any:
+    batch = collate(rows)
+    return {**batch, "text": texts(batch)}
+
+
+def _body(batch: Any) -> list[str]:
+    return list(batch["body"])
+
+
+def _prompted(prompt: str, batch: Any) -> list[str]:
+    return [prompt + text for text in batch["text"]]
