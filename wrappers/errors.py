@@ -11,5 +11,5 @@ def not_finite(task: str, query: str, document: str, score: float) -> SearchErro
     """The error for a score that is NaN or infinite."""
     return SearchError(
         f"{task}: the score of query {query!r} and document {document!r} is {score}. "
-        "Scores must be finite: look at the vectors of the two (precision, empty or overlong input)."
+        "Scores must be finite: look at the two texts (empty, overlong) and at the model's precision."
     )

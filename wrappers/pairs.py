@@ -53,6 +53,9 @@ class ProtocolCrossEncoder:
         Raises:
             SearchError: a score that is not finite, or not one score for each pair.
         """
+        self.measured = {}
+        if not len(inputs1.dataset):
+            return np.empty(0)
         inputs2 = verbatim(inputs2)
         space = self._space(kwargs) if STORE.limit > 0 else None
         rows = self._rows(inputs1, inputs2, kwargs) if space is None else self._once(inputs1, inputs2, kwargs, space)
@@ -61,7 +64,7 @@ class ProtocolCrossEncoder:
             query, document = (inputs.dataset[int(pair)]["id"] for inputs in (inputs1, inputs2))
             raise not_finite(task, query, document, float(rows[pair, 0]))
         names = getattr(self.model, "measures", ())
-        self.measured = {name: float(rows[:, 1 + column].mean()) for column, name in enumerate(names) if len(rows)}
+        self.measured = {name: float(rows[:, 1 + column].mean()) for column, name in enumerate(names)}
         return np.asarray(rows[:, 0])
 
     def _once(self, inputs1: Any, inputs2: Any, kwargs: Mapping[str, Any], space: Hashable) -> Any:
@@ -74,17 +77,20 @@ class ProtocolCrossEncoder:
             scored = {keys[row]: rows[position].copy() for position, row in enumerate(fresh)}
             STORE.put(space, scored)
             kept |= scored
-        return np.array([kept[key] for key in keys]) if keys else np.empty((0, 1))
+        return np.array([kept[key] for key in keys])
 
     def _rows(self, inputs1: Any, inputs2: Any, kwargs: Mapping[str, Any]) -> Any:
         """Score and measures of each pair, shape (pairs, 1 + measures)."""
-        scores = self.model.predict(inputs1, inputs2, **kwargs)
-        pairs = len(inputs1.dataset)
-        if len(scores) != pairs:
-            task = kwargs["task_metadata"].name
-            raise SearchError(f"{task}: the model gave {len(scores)} scores for {pairs} pairs")
-        measures = [getattr(self.model, "measures", {})[name] for name in getattr(self.model, "measures", ())]
-        return np.column_stack([_numbers(scores), *map(_numbers, measures)])
+        predicted = self.model.predict(inputs1, inputs2, **kwargs)
+        pairs, task = len(inputs1.dataset), kwargs["task_metadata"].name
+        try:
+            scores = _numbers(predicted)
+        except (TypeError, ValueError) as error:
+            raise SearchError(f"{task}: expected a number for each of {pairs} pairs ({error})") from error
+        if scores.shape not in ((pairs,), (pairs, 1)):
+            raise SearchError(f"{task}: the model gave scores of shape {scores.shape} for {pairs} pairs")
+        measures = getattr(self.model, "measures", {}).values()
+        return np.column_stack([scores.reshape(pairs), *map(_numbers, measures)])
 
     def _space(self, kwargs: Mapping[str, Any]) -> Hashable | None:
         model: Any = self.model
@@ -106,9 +112,9 @@ def _pair_keys(queries: Any, documents: Any) -> list[bytes]:
 
 
 def _numbers(values: Sequence[float] | Array) -> Any:
-    """Of shape (values,), in double precision; a model may give a list, an array or a tensor, of one column too."""
+    """In double precision; a model may give a list, an array or a tensor."""
     import torch
 
     if isinstance(values, torch.Tensor):
         values = values.detach().float().cpu().numpy()
-    return np.asarray(values, dtype=np.float64).reshape(len(values), -1)[:, 0]
+    return np.asarray(values, dtype=np.float64)

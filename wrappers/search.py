@@ -83,7 +83,7 @@ def search_corpus(
     """
     searcher = protocol_search(model, excluded, scope)
     if isinstance(searcher, CrossEncoderSearch):
-        raise TypeError(f"{model.mteb_model_meta.name} is a cross-encoder: it reranks and cannot search a corpus")
+        raise TypeError(f"{model.mteb_model_meta.name} is a cross-encoder, which cannot search a corpus: name another")
     searcher.index(corpus, **kwargs)
     return searcher.search(queries, top_k=top_k, **kwargs)
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import importlib
 import logging
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from mteb.models import ModelMeta
+
+from coreb_tasks.wrappers.folder import content_hash, local_name
 
 if TYPE_CHECKING:
     from mteb import TaskMetadata
@@ -220,10 +223,11 @@ def _default_device() -> str:
 def _meta(loader: Any, model_name: str, revision: str | None, given: dict[str, Any]) -> ModelMeta:
     usual = {"max_length": MAX_LENGTH, "system": QWEN3_SYSTEM, "instruction": None}
     unusual = {key: value for key, value in given.items() if key not in usual or value != usual[key]}
+    folder = Path(model_name)
     return ModelMeta.create_empty(
         {
-            "name": model_name,
-            "revision": revision,
+            "name": local_name(folder) if folder.is_dir() else model_name,
+            "revision": content_hash(folder) if folder.is_dir() else revision,
             "loader": loader,
             "model_type": ["cross-encoder"],
             "use_instructions": True,

@@ -38,6 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="encoder, cross-encoder or yes-no (reranker), where a folder's files do not tell, or tell another",
     )
     parser.add_argument(
+        "--as",
+        dest="like",
+        metavar="MODEL",
+        help="run a folder with the settings (prompts, lengths) of a model that mteb knows, of which it is a copy",
+    )
+    parser.add_argument(
         "--first-stage",
         metavar="MODEL_OR_PATH",
         help="for reranking tasks: the model (or its folder) that finds the candidates, or predictions of a run",
@@ -56,6 +62,8 @@ def run(options: argparse.Namespace) -> int:
 
     asked = registry.parse_run(["-m", options.model, *options.mteb_arguments])
     faults = _name_faults(asked, registry.known_tasks())
+    if options.first_stage and (asked.tasks or asked.benchmarks) and not any(map(_reranks, asked.tasks or [])):
+        faults.append("--first-stage is for the reranking tasks of this package, and none is asked for: leave it out")
     model, stage = None, None
     try:
         model = _model(options, asked.model_revision)
@@ -77,6 +85,10 @@ def run(options: argparse.Namespace) -> int:
     return _summarise(result, asked.tasks or [] if not asked.benchmarks else [])
 
 
+def _reranks(task: str) -> bool:
+    return task in TASKS and TASKS[task].reranks is not None
+
+
 def _path_faults(option: str, given: str | None) -> Iterator[str]:
     """That a path is not there. What looks like none may be a name."""
     if given is None or _path(given).exists():
@@ -93,6 +105,10 @@ def _senseless(options: argparse.Namespace) -> Iterator[str]:
         yield f"-m {options.model} is a file; expected a model's folder or its name"
     if folder is None and options.kind is not None:
         yield f"--kind is for a folder, and {options.model} is none: leave it out"
+    if folder is None and options.like is not None:
+        yield f"--as is for a folder, and {options.model} is none: leave it out"
+    if options.kind is not None and options.like is not None:
+        yield f"--as {options.like} says the kind, too: leave --kind out"
     if folder is None and stage is None and options.trust_remote_code:
         yield f"--trust-remote-code is for a folder, and {options.model} is none: leave it out"
 
@@ -125,23 +141,43 @@ def _closest(name: str, known: Collection[str]) -> str:
 
 def _model(options: argparse.Namespace, revision: str | None) -> str:
     """The name by which mteb knows the model to run."""
-    import mteb
 
     from coreb_tasks.wrappers.prompts import prompted
 
     folder = _folder(options.model)
     prompts = [options.query_prompt, options.document_prompt]
-    if folder is None and prompts == [None, None]:
-        return str(options.model)
     if folder is None:
-        meta = mteb.get_model_meta(options.model, revision, fetch_from_hf=True)
+        meta = _known(options.model, revision)
+        if prompts == [None, None]:
+            return str(options.model)
     elif revision is not None:
         raise ValueError("--model-revision is for models of the hub; that of a folder is a hash of it: leave it out")
     else:
-        meta = _local(folder, options.kind, options)
+        like = None if options.like is None else _known(options.like, None)
+        meta = _local(folder, options.kind, options, like)
     if prompts != [None, None]:
         meta = prompted(meta, *(prompt or "" for prompt in prompts))
     return _register(meta, folder)
+
+
+def _known(name: str, revision: str | None) -> ModelMeta:
+    """The metadata of a model that mteb or the hub has.
+
+    Raises:
+        ValueError: neither has.
+    """
+    import mteb
+
+    try:
+        meta = mteb.get_model_meta(name, revision, fetch_from_hf=True)
+    except (KeyError, OSError) as error:
+        raise ValueError(
+            f"{name}: no folder of that name here, no model that mteb knows, and none that the hub gives "
+            f"({type(error).__name__}: {str(error).splitlines()[0][:200] if str(error) else 'no reason given'})"
+        ) from error
+    if meta.loader is None:
+        raise ValueError(f"{name}: no folder of that name here, and no model that mteb can load")
+    return meta
 
 
 def _first_stage(options: argparse.Namespace) -> str | None:
@@ -152,7 +188,10 @@ def _first_stage(options: argparse.Namespace) -> str | None:
     if folder is None:
         return str(_path(given)) if given and _path(given).exists() else given
     if is_model(folder):
-        meta = _local(folder, None, options)
+        try:
+            meta = _local(folder, None, options)
+        except ValueError as error:
+            raise ValueError(f"--first-stage takes the folder of a sentence-transformers encoder: {error}") from error
         if meta.is_cross_encoder:
             raise ValueError(f"--first-stage {given} is a reranker; expected an encoder")
         return _register(meta, folder)
@@ -161,12 +200,13 @@ def _first_stage(options: argparse.Namespace) -> str | None:
     raise ValueError(f"--first-stage {given}: expected predictions ({PREDICTIONS}) or a model, {LOOKED_FOR}")
 
 
-def _local(folder: Path, kind: str | None, options: argparse.Namespace) -> ModelMeta:
+def _local(folder: Path, kind: str | None, options: argparse.Namespace, like: ModelMeta | None = None) -> ModelMeta:
     from coreb_tasks.models.local import kind_of, local_meta
 
-    kind = kind_of(folder, kind)
-    meta = local_meta(folder, kind, trust_remote_code=options.trust_remote_code)
-    print(f"coreb-tasks run: {folder} is {meta.name}, {kind}, revision {meta.revision}", file=sys.stderr)
+    kind = kind_of(folder, kind) if like is None else None
+    meta = local_meta(folder, kind, trust_remote_code=options.trust_remote_code, like=like)
+    what = kind if like is None else f"run as {like.name}"
+    print(f"coreb-tasks run: {folder} is {meta.name}, {what}, revision {meta.revision}", file=sys.stderr)
     return meta
 
 

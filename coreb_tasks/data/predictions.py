@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from coreb_tasks.data.errors import PredictionsError
 from coreb_tasks.data.retrieval import RetrievalData
 
 Run = Mapping[str, Mapping[str, float]]
+_LARGEST = 3.4e38  # in single precision, in which scores are compared
 MODEL, DATA = "mteb_model_meta", "coreb_tasks"  # the keys of mteb's header and of ours, beside the subsets
 
 
@@ -27,6 +28,7 @@ class Header:
         experiment: mteb's name of the settings that the model ran with, or None.
         task: the task; None where the file does not say it.
         data_hash: sha256 of the data version of each subset that the file says it of.
+        run_hash: sha256 of the run of each subset that the file says it of (candidates that are kept).
     """
 
     model: str | None
@@ -34,6 +36,7 @@ class Header:
     experiment: str | None = None
     task: str | None = None
     data_hash: Mapping[str, str] = field(default_factory=dict)
+    run_hash: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def run_by(self) -> str:
@@ -76,9 +79,11 @@ def read_predictions(file: Path) -> Predictions:
         raise PredictionsError(str(file), f"cannot be read as predictions of mteb ({error})") from error
     try:
         model, ours = content.pop(MODEL), content.pop(DATA, {})
-        header = Header(
-            model["model_name"], model["revision"], ours.get("experiment"), ours.get("task"), ours.get("data_hash", {})
-        )
+        known = {key: ours[key] for key in ("experiment", "task", "data_hash", "run_hash") if key in ours}
+        header = Header(model["model_name"], model["revision"], **known)
+        _refuse_repeated(content, "a subset")
+        for subset, splits in content.items():
+            _refuse_repeated(splits, f"subset {subset}: a split")
         runs = {
             subset: {split: _run(run, f"subset {subset}, split {split}") for split, run in splits.items()}
             for subset, splits in content.items()
@@ -103,19 +108,34 @@ def check_same(file: Path, expected: Header, found: Header) -> None:
         raise PredictionsError(
             str(file), f"holds predictions of {found.run_by}, expected {expected.run_by}", "Use another folder."
         )
-    for subset in expected.data_hash.keys() & found.data_hash.keys():
-        if expected.data_hash[subset] != found.data_hash[subset]:
-            raise other_data(file, found, subset, str(expected.task), expected.data_hash[subset])
+    for subset in expected.data_hash:
+        check_data(file, found, subset, [str(expected.task)], expected.data_hash[subset])
 
 
-def other_data(file: Path, found: Header, subset: str, task: str, data_hash: str) -> PredictionsError:
-    """The error for predictions of another task, release or version of the data."""
-    return PredictionsError(
+def check_data(file: Path, found: Header, subset: str, tasks: Sequence[str], data_hash: str) -> None:
+    """Refuse predictions that say that they are of another task, release or version of the data.
+
+    Args:
+        tasks: the names that the task may have.
+        data_hash: of the data of the subset.
+
+    Raises:
+        PredictionsError: names both.
+    """
+    there = found.data_hash.get(subset, data_hash)
+    if found.task in (None, *tasks) and there == data_hash:
+        return
+    raise PredictionsError(
         str(file),
-        f"holds predictions for the data of {found.task} with hash {found.data_hash[subset][:12]}, "
-        f"expected the data of {task} with hash {data_hash[:12]} (subset {subset})",
-        f"Run {task} with --prediction-folder, in another folder or after removing this file.",
+        f"holds predictions for {found.task} on data with hash {there[:12]}, "
+        f"expected {tasks[0]} on data with hash {data_hash[:12]} (subset {subset})",
+        f"Run {tasks[0]} with --prediction-folder, in another folder or after removing this file.",
     )
+
+
+def hash_of(run: Run) -> str:
+    """sha256 of a run."""
+    return sha256(json.dumps(run, sort_keys=True).encode()).hexdigest()
 
 
 def write_predictions(file: Path, header: Header, subset: str, split: str, run: Run) -> None:
@@ -125,13 +145,19 @@ def write_predictions(file: Path, header: Header, subset: str, split: str, run: 
         PredictionsError: the file that is there is of another model or other data.
     """
     runs: dict[str, dict[str, Any]] = {}
-    hashes = dict(header.data_hash)
+    data_hash, run_hash = dict(header.data_hash), {subset: hash_of(run)}
     if file.exists():
         there = read_predictions(file)
         check_same(file, header, there.header)
-        runs, hashes = dict(there.runs), {**there.header.data_hash, **hashes}
+        runs = dict(there.runs)
+        data_hash, run_hash = {**there.header.data_hash, **data_hash}, {**there.header.run_hash, **run_hash}
     runs[subset] = {**runs.get(subset, {}), split: run}
-    ours = {"task": header.task, "experiment": header.experiment, "data_hash": hashes}
+    ours = {
+        "task": header.task,
+        "experiment": header.experiment,
+        "data_hash": data_hash,
+        "run_hash": run_hash,
+    }
     content = {MODEL: {"model_name": header.model, "revision": header.revision}, DATA: ours, **runs}
     file.parent.mkdir(parents=True, exist_ok=True)
     # Another process, or one that is stopped meanwhile, finds the old file or the new one whole.
@@ -149,9 +175,11 @@ def check_run(run: Run, data: RetrievalData, place: str) -> None:
         for document, score in scores.items():
             if document not in data.corpus:
                 raise PredictionsError(place, f"candidate {document!r} of query {query!r} is not in the corpus")
-            if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
+            if isinstance(score, bool) or not isinstance(score, int | float) or not abs(score) < _LARGEST:
                 raise PredictionsError(
-                    place, f"the score of query {query!r} and document {document!r} is {score!r}, expected a number"
+                    place,
+                    f"the score of query {query!r} and document {document!r} is {score!r}, "
+                    "expected a number that is finite in single precision",
                 )
 
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
-import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from difflib import get_close_matches
-from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mteb.models import CrossEncoderWrapper, ModelMeta, SentenceTransformerEncoderWrapper
 from mteb.similarity_functions import ScoringFunction
+
+from coreb_tasks.wrappers.folder import content_hash, local_name
 
 if TYPE_CHECKING:
     from mteb.models import MTEBModels
@@ -26,17 +24,6 @@ LOOKED_FOR = f"{MODULES} (sentence-transformers) or {CONFIG} (transformers)"
 # What sentence-transformers 5 and later write of the class that a folder is of.
 _BY_CLASS = {"SentenceTransformer": "encoder", "CrossEncoder": "cross-encoder"}
 _BY_ARCHITECTURE = {"ForSequenceClassification": "cross-encoder", "ForCausalLM": "yes-no"}
-_NO_PART_OF_IT = (
-    "readme*",
-    "training_args.*",
-    "trainer_state.json",
-    "optimizer.*",
-    "scheduler.*",
-    "scaler.*",
-    "rng_state*",
-    "*_predictions.json",
-)
-_RESULTS = "model_meta.json"  # mteb puts it into every folder of results, which may lie in the model's own
 
 
 class LocalModelError(ValueError):
@@ -48,29 +35,55 @@ def is_model(folder: Path) -> bool:
     return (folder / MODULES).is_file() or (folder / CONFIG).is_file()
 
 
-def local_meta(folder: Path, kind: str | None = None, *, trust_remote_code: bool = False) -> ModelMeta:
+def local_meta(
+    folder: Path, kind: str | None = None, *, trust_remote_code: bool = False, like: ModelMeta | None = None
+) -> ModelMeta:
     """What mteb needs to run a folder.
 
     Args:
         folder: holds the model.
         kind: one of ``KINDS``; None tells it by the files.
         trust_remote_code: run the code in the folder.
+        like: a model whose settings (prompts, lengths, loader) the folder is run with; it says the kind, too.
 
     Raises:
         LocalModelError: the folder holds no model, or none of that kind.
     """
-    kind = kind_of(folder, kind)
-    loader = partial(load_local, kind, str(folder.resolve()), trust_remote_code)
+    kind = kind_of(folder, kind) if like is None else _kind_of_a_copy(folder, like)
+    try:
+        revision = content_hash(folder, kind, trust_remote_code, *([] if like is None else [like.name]))
+    except OSError as error:
+        raise LocalModelError(f"{folder}: cannot be read ({error})") from error
+    identity = {"name": local_name(folder), "revision": revision}
+    if like is not None:
+        options = {**like.loader_kwargs, "trust_remote_code": True} if trust_remote_code else dict(like.loader_kwargs)
+        if not trust_remote_code:
+            options.pop("trust_remote_code", None)
+        loader = partial(_load_copy, like.loader, str(folder.resolve()))
+        return like.model_copy(
+            update={**identity, "loader": loader, "loader_kwargs": options, "adapted_from": like.name}
+        )
     return ModelMeta.create_empty(
         {
-            "loader": loader,
-            "name": f"local/{_safe(folder.resolve().name)}",
-            "revision": content_hash(folder, kind, trust_remote_code=trust_remote_code),
+            **identity,
+            "loader": partial(load_local, kind, str(folder.resolve()), trust_remote_code),
             "model_type": [KINDS[kind]],
             "framework": ["PyTorch"] if kind == "yes-no" else ["Sentence Transformers", "PyTorch"],
             "similarity_fn_name": _similarity(folder) if kind == "encoder" else None,
         }
     )
+
+
+def _kind_of_a_copy(folder: Path, like: ModelMeta) -> str:
+    if not is_model(folder):
+        raise LocalModelError(f"{folder} is no model folder: expected {LOOKED_FOR} in it, found neither")
+    if like.loader is None:
+        raise LocalModelError(f"{like.name}: mteb cannot load it, so that a folder cannot be run like it")
+    return f"like {like.name}"
+
+
+def _load_copy(load: Callable[..., MTEBModels], folder: str, name: str, **options: Any) -> MTEBModels:
+    return load(folder, **{**options, "revision": None})
 
 
 def load_local(kind: str, folder: str, trust_remote_code: bool, name: str, **options: Any) -> MTEBModels:
@@ -138,37 +151,6 @@ def kind_of(folder: Path, kind: str | None = None) -> str:
     return kind
 
 
-def content_hash(folder: Path, kind: str, *, trust_remote_code: bool = False) -> str:
-    """40 hex digits of the sha256 of all that can change a model's output: its files, and how they are loaded.
-
-    Raises:
-        LocalModelError: a file cannot be read.
-    """
-    digest = hashlib.sha256(f"{kind} {trust_remote_code}\n".encode())
-    for name, file in sorted(_parts(folder)):
-        try:
-            with file.open("rb") as content:
-                digest.update(f"{hashlib.file_digest(content, 'sha256').hexdigest()} {name}\n".encode())
-        except OSError as error:
-            raise LocalModelError(f"{file}: cannot be read ({error})") from error
-    return digest.hexdigest()[:40]
-
-
-def _parts(folder: Path) -> Iterator[tuple[str, Path]]:
-    """The files of a model by their names within it; links are followed, each folder once."""
-    seen = set()
-    for root, folders, files in os.walk(folder, followlinks=True):
-        place = Path(root)
-        if _RESULTS in files or place.resolve() in seen:
-            folders.clear()
-            continue
-        seen.add(place.resolve())
-        folders[:] = [name for name in folders if not name.startswith(".") and name != "__pycache__"]
-        for name in files:
-            if not name.startswith(".") and not any(fnmatch(name.lower(), pattern) for pattern in _NO_PART_OF_IT):
-                yield (place / name).relative_to(folder).as_posix(), place / name
-
-
 def _class_name(folder: Path) -> str | None:
     """The class of sentence-transformers that a folder is of; None where it is of transformers alone."""
     named = _read(folder / SETTINGS, dict).get("model_type")
@@ -207,8 +189,3 @@ def _read(file: Path, expected: type) -> Any:
     if not isinstance(content, expected):
         raise LocalModelError(f"{file}: expected a JSON {expected.__name__}, got {type(content).__name__}")
     return content
-
-
-def _safe(name: str) -> str:
-    """A name that mteb can make a folder's name of and read back: it writes two underscores for a slash."""
-    return re.sub("_{2,}", "_", re.sub(r"[^\w.+-]+", "-", name)).strip("-.")[:100] or "model"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -16,14 +17,15 @@ import mteb
 import numpy as np
 
 from coreb_tasks import rules
-from coreb_tasks.data import RetrievalData
+from coreb_tasks.data import PredictionsError, RetrievalData
 from coreb_tasks.data.predictions import (
     Header,
     Run,
+    check_data,
     check_run,
     check_same,
     file_name,
-    other_data,
+    hash_of,
     read_predictions,
     write_predictions,
 )
@@ -47,9 +49,11 @@ class Request:
         data: their data.
         depth: candidates of a query, at most.
         kept_in: folder to keep the candidates of a model in, or None.
+        reranking: name of the reranking task, whose predictions can be candidates of another.
     """
 
     task: str
+    reranking: str
     subset: str
     data: RetrievalData
     depth: int
@@ -80,16 +84,17 @@ class FirstStage(Protocol):
         """The candidates. ``search`` runs a model over the corpus."""
 
 
-def first_stage(given: Given | None, task: str) -> FirstStage:
-    """The first stage that is given for a retrieval task; None: the environment variable's, else the default.
+def first_stage(given: Given | None, task: str, subsets: Sequence[str] = ("default",)) -> FirstStage:
+    """The first stage that is given for subsets of a retrieval task; None: the environment variable's, or the default.
 
     Raises:
         FileNotFoundError: a path at which no prediction file lies.
-        PredictionsError: a file that is none.
+        PredictionsError: a file that is none, or a run that is none.
     """
-    given = given or os.environ.get(FIRST_STAGE_VARIABLE) or FIRST_STAGE
+    if given is None:
+        given = os.environ.get(FIRST_STAGE_VARIABLE) or FIRST_STAGE
     if isinstance(given, Mapping):
-        return RunStage(given)
+        return RunStage(given, subsets)
     if isinstance(given, str) and (_known(given) or not _is_path(given)):
         return ModelStage(given)
     return FileStage(_prediction_file(Path(given).expanduser(), task))
@@ -154,9 +159,7 @@ class ModelStage:
         header = _header(self.meta, request)
         file = None if request.kept_in is None else _kept_file(request.kept_in, header, request)
         if file is not None and file.exists():
-            kept = read_predictions(file)
-            check_same(file, header, kept.header)
-            return request.pools(kept.run(request.subset, SPLIT, str(file)), str(file))
+            return request.pools(_kept(file, header, request), str(file))
         logger.info("First stage of %s: %s searches the corpus.", request.task, header.run_by)
         pools = request.pools(search(self.model), f"the run of {header.run_by}")
         if file is not None:
@@ -169,6 +172,20 @@ def _kept_file(folder: Path, header: Header, request: Request) -> Path:
     data = request.data.data_hash[:12]
     name = file_name(f"{request.task}_top{request.depth}_{data}")
     return folder / "first_stage" / model / (header.revision or "no_revision_available") / name
+
+
+def _kept(file: Path, header: Header, request: Request) -> Run:
+    """Candidates that were kept, as they were. Raises PredictionsError where they are not."""
+    kept = read_predictions(file)
+    check_same(file, header, kept.header)
+    run = kept.run(request.subset, SPLIT, str(file))
+    if kept.header.run_hash.get(request.subset) != hash_of(run):
+        raise PredictionsError(
+            str(file),
+            f"the candidates of {header.run_by} were changed since they were kept",
+            "Remove the file: they are then searched again. Give candidates of your own as predictions.",
+        )
+    return run
 
 
 class FileStage:
@@ -194,21 +211,48 @@ class FileStage:
                 "coreb-tasks writes say it (--prediction-folder).",
                 *(self.file, request.task),
             )
-        elif found.data_hash[request.subset] != request.data.data_hash:
-            raise other_data(self.file, found, request.subset, request.task, request.data.data_hash)
+        tasks = (request.task, request.reranking)
+        check_data(self.file, found, request.subset, tasks, request.data.data_hash)
         return request.pools(self.predictions.run(request.subset, SPLIT, str(self.file)), str(self.file))
 
 
 class RunStage:
     """A run that is given in Python: query id -> document id -> score, or subset -> such a run."""
 
-    def __init__(self, run: Mapping[str, Any]) -> None:
-        self.run = run
-        self.run_hash = sha256(json.dumps(run, sort_keys=True, default=float).encode()).hexdigest()
+    place = "the run that was given as first stage"
+
+    def __init__(self, run: Mapping[Any, Any], subsets: Sequence[str]) -> None:
+        by_subset = {str(key) for key in run} & set(subsets)
+        missing = set(subsets) - by_subset
+        if by_subset and missing:
+            raise PredictionsError(self.place, f"has no run for subset {min(missing)}", "Give one for each subset.")
+        self.runs = {subset: self._of_python(run[subset] if by_subset else run) for subset in subsets}
+        self.run_hash = sha256(json.dumps(self.runs, sort_keys=True).encode()).hexdigest()
+
+    def _of_python(self, run: Any) -> dict[str, dict[str, float]]:
+        """With ids as strings and numbers as floats, of which numpy has kinds of its own."""
+        found: dict[str, dict[str, float]] = {}
+        for query, scores in run.items():
+            if not isinstance(scores, Mapping):
+                raise PredictionsError(
+                    self.place,
+                    f"query {query!r} has a {type(scores).__name__}, expected a mapping of document ids to scores",
+                    "Give {query id: {document id: score}}.",
+                )
+            found[str(query)] = {str(document): self._number(query, document, s) for document, s in scores.items()}
+        return found
+
+    def _number(self, query: Any, document: Any, score: Any) -> float:
+        if isinstance(score, bool) or not isinstance(score, Real | np.number):
+            raise PredictionsError(
+                self.place,
+                f"the score of query {query!r} and document {document!r} is {score!r}, expected a number",
+                "Give {query id: {document id: score}}.",
+            )
+        return float(score)
 
     def recorded(self) -> dict[str, str]:
         return {**_recorded("run", None), "first_stage_run_hash": self.run_hash}
 
     def pools(self, request: Request, search: Callable[[MTEBModels], Run]) -> Pools:
-        by_subset = request.subset in self.run and request.subset not in request.data.queries
-        return request.pools(self.run[request.subset] if by_subset else self.run, "the run that was given")
+        return request.pools(self.runs[request.subset], self.place)

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import pytrec_eval
 
 from coreb_tasks import rules
-from coreb_tasks.data.predictions import Run
+from coreb_tasks.data import RetrievalData
+from coreb_tasks.data.predictions import Run, hash_of
+from coreb_tasks.facts import FIRST_STAGE_VARIABLE
 from coreb_tasks.tasks.base import ProtocolRetrieval
 from coreb_tasks.tasks.first_stage import FirstStage, Given, Pools, Request, first_stage
 from coreb_tasks.wrappers.search import search_corpus
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from mteb.results import TaskResult
     from mteb.types import ScoresDict
 
+_SHARED_OPTIONS = ("batch_size", "show_progress_bar")
 COMPARED = ("ndcg_at_10", "recall_at_10", "mrr_at_10")
 
 
@@ -65,23 +68,31 @@ class ProtocolReranking(ProtocolRetrieval):
         return rules.within_pool(scores, depth)
 
     def _candidates(self, data_split: Any, **kwargs: Any) -> Any:
-        subset = kwargs["hf_subset"]
-        if self._stage is None:
-            self._stage = first_stage(self.first_stage, self.facts.retrieval)
-        data = self.protocol_data[subset]
-        request = Request(self.facts.retrieval, subset, data, self.pool_depth, self.results_folder)
+        subset, data = kwargs["hf_subset"], self.protocol_data[kwargs["hf_subset"]]
+        # Anew for each subset, since what it is named by can change between evaluations of loaded data.
+        self._stage = first_stage(self.first_stage, self.facts.retrieval, self.hf_subsets)
+        names = (self.facts.retrieval, self.metadata.name)
+        request = Request(*names, subset, data, self.pool_depth, self.results_folder)
+        # The reranker's own options are not the first stage's.
+        options = {key: kwargs["encode_kwargs"][key] for key in _SHARED_OPTIONS if key in kwargs["encode_kwargs"]}
 
         def search(model: MTEBModels) -> Run:
-            run: Run = search_corpus(
-                model,
-                data.excluded,
-                self._scope,
-                corpus=data_split["corpus"],
-                queries=data_split["queries"],
-                top_k=self.pool_depth,
-                task_metadata=self.retrieval_metadata,
-                **{key: kwargs.get(key) for key in ("hf_split", "hf_subset", "encode_kwargs", "num_proc")},
-            )
+            try:
+                run: Run = search_corpus(
+                    model,
+                    data.excluded,
+                    self._scope,
+                    corpus=data_split["corpus"],
+                    queries=data_split["queries"],
+                    top_k=self.pool_depth,
+                    task_metadata=self.retrieval_metadata,
+                    encode_kwargs=options,
+                    **{key: kwargs.get(key) for key in ("hf_split", "hf_subset", "num_proc")},
+                )
+            except TypeError as error:
+                raise TypeError(
+                    f"first stage of {names[1]}: {error} ({FIRST_STAGE_VARIABLE}, --first-stage)"
+                ) from error
             return run
 
         with kwargs["timer"]("First stage", split=kwargs["hf_split"], subset=subset):
@@ -102,8 +113,20 @@ class ProtocolReranking(ProtocolRetrieval):
             **super().task_specific_scores(scores, qrels, results, hf_split, hf_subset),
             "pool_depth": max(map(len, pools.values()), default=0),
             "n_queries_without_candidates": sum(not pool for pool in pools.values()),
-            **(self._stage.recorded() if self._stage else {}),
+            "n_queries_with_short_pool": self._short_pools(pools, self.protocol_data[hf_subset]),
+            "pool_hash": hash_of(pools),
+            **(self._recorded(self._stage) if self._stage else {}),
         }
+
+    def _short_pools(self, pools: Pools, data: RetrievalData) -> int:
+        """Queries with fewer candidates than were asked for and the corpus has."""
+        return sum(
+            len(pool) < min(self.pool_depth, len(data.corpus) - len(data.excluded.get(query, ())))
+            for query, pool in pools.items()
+        )
+
+    def _recorded(self, stage: FirstStage) -> dict[str, Any]:
+        return {**stage.recorded(), "first_stage_depth": self.pool_depth}
 
     def _compared(
         self, metrics: Mapping[str, Mapping[str, float]], qrels: Mapping[str, Mapping[str, int]], subset: str
@@ -126,7 +149,7 @@ class ProtocolReranking(ProtocolRetrieval):
         why = super().why_stale(result, load=load)
         if why is not None or not load:
             return why
-        now = first_stage(self.first_stage, self.facts.retrieval).recorded()
+        now = self._recorded(first_stage(self.first_stage, self.facts.retrieval, self.hf_subsets))
         stored = [scores for split in result.scores.values() for scores in split]
         keys = (
             [*now, *(key for key in stored[0] if key.startswith("first_stage_") and key not in now)] if stored else []

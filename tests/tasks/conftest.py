@@ -76,11 +76,17 @@ def task_of(hub):
 
 
 @pytest.fixture
-def rerank(hub):
+def reranking_of(hub):
+    """The tiny reranking task of a kind."""
+    return lambda kind: task_class(reranking(replace(hub.task(kind), reranking=f"Tiny-{kind}-Reranking")))()
+
+
+@pytest.fixture
+def rerank(reranking_of):
     """Scores of a model on the tiny reranking task of a kind, on the candidates of a first stage."""
 
     def rerank(model, first_stage, kind="T2C", depth=None, **kwargs):
-        task = reranking_task(hub, kind)
+        task = reranking_of(kind)
         task.first_stage = first_stage
         task.pool_depth = depth or task.pool_depth
         kwargs = {"cache": None, **kwargs}
@@ -88,11 +94,6 @@ def rerank(hub):
         return result.task_results[0].scores["test"][0]
 
     return rerank
-
-
-def reranking_task(hub, kind="T2C"):
-    facts = replace(hub.task(kind), reranking=f"Tiny-{kind}-Reranking")
-    return task_class(reranking(facts))()
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import logging
 import mteb
 import numpy as np
 import pytest
+import torch
 from mteb.cache import ResultCache
 from mteb.models import ModelMeta
 from mteb.models.model_implementations import MODEL_REGISTRY
@@ -226,6 +227,32 @@ def test_candidates_are_searched_once_and_kept_beside_the_results(rerank, stubs,
     kept = list(tmp_path.glob("first_stage/stub__first/1/Tiny-T2C_top128_*_predictions.json"))
     assert len(kept) == 1
     assert json.loads(kept[0].read_text())["default"]["test"] == FIRST
+    assert (
+        first["pool_hash"]
+        == second["pool_hash"]
+        == json.loads(kept[0].read_text())["coreb_tasks"]["run_hash"]["default"]
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda kept: kept["default"]["test"]["q1"].update(b=0.5),
+        lambda kept: kept["default"]["test"].pop("q2"),
+        lambda kept: kept.pop("coreb_tasks"),
+    ],
+    ids=["scores", "queries", "header"],
+)
+def test_kept_candidates_that_were_changed_are_refused(rerank, stubs, stub_stage, tmp_path, change):
+    stub_stage("stub/first", FIRST)
+    cache = ResultCache(tmp_path)
+    rerank(stubs.search(A_FIRST), "stub/first", cache=cache)
+    (file,) = tmp_path.glob("first_stage/**/*.json")
+    kept = json.loads(file.read_text())
+    change(kept)
+    file.write_text(json.dumps(kept))
+    with pytest.raises(PredictionsError, match=r"were changed since they were kept. Remove the file"):
+        rerank(stubs.search(A_FIRST), "stub/first", cache=cache, overwrite_strategy="always")
 
 
 def test_kept_candidates_of_another_model_are_refused(rerank, stubs, stub_stage, tmp_path):
@@ -256,6 +283,50 @@ def test_a_changed_run_of_one_name_is_another_first_stage(rerank, stubs, tmp_pat
     cache = ResultCache(tmp_path)
     assert compared(rerank(stubs.search(A_FIRST), FIRST, cache=cache))[1] == 0.25
     assert compared(rerank(stubs.search(A_FIRST), A_FIRST, cache=cache))[1] == 0.5
+
+
+def test_a_stored_result_of_another_depth_is_not_returned(rerank, stubs, stub_stage, tmp_path):
+    stub_stage("stub/first", FIRST)
+    cache = ResultCache(tmp_path)
+    assert rerank(stubs.search(A_FIRST), "stub/first", cache=cache)["pool_depth"] == 3
+    scores = rerank(stubs.search(A_FIRST), "stub/first", cache=cache, depth=2)
+    assert (scores["pool_depth"], scores["first_stage_depth"]) == (2, 2)
+
+
+def test_the_first_stage_can_change_while_the_data_stay_loaded(reranking_of, stubs, stub_stage):
+    task = reranking_of("T2C")
+    task.load_data()
+    for given, delta in ((FIRST, 0.25), (A_FIRST, 0.0)):
+        task.first_stage = given
+        result = mteb.evaluate(stubs.search(A_FIRST), task, cache=None, co2_tracker=False, show_progress_bar=False)
+        assert result.task_results[0].scores["test"][0]["rerank_delta/ndcg_at_10"] == delta
+        task.load_data()
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
+def test_mtebs_older_runner_does_not_return_a_result_on_other_candidates(stubs, tmp_path):
+    found = []
+    for stage in ("mteb/baseline-bm25s", "mteb/baseline-random-encoder"):
+        task = mteb.get_task("CPRet-P2Dup-Reranking-Sample")
+        task.first_stage = stage
+        model = mteb.get_model("mteb/baseline-random-cross-encoder")
+        (result,) = mteb.MTEB(tasks=[task]).run(model, output_folder=str(tmp_path), co2_tracker=False, verbosity=0)
+        found.append(result.scores["test"][0]["first_stage_model"])
+    assert found == ["mteb/baseline-bm25s", "mteb/baseline-random-encoder"]
+
+
+def test_the_options_of_the_reranker_are_not_the_first_stages(rerank, stubs, monkeypatch):
+    seen = []
+
+    class Stage(stubs.search):
+        def search(self, queries, *, encode_kwargs, **kwargs):
+            seen.append(encode_kwargs)
+            return super().search(queries, **kwargs)
+
+    meta = ModelMeta.create_empty({"name": "stub/first", "revision": "1", "loader": lambda *_, **__: Stage(FIRST)})
+    monkeypatch.setitem(MODEL_REGISTRY, "stub/first", meta)
+    rerank(stubs.search(A_FIRST), "stub/first", encode_kwargs={"batch_size": 3, "truncate_dim": 2})
+    assert seen == [{"batch_size": 3}]
 
 
 def predictions(tmp_path, task, run, stubs, name="stub/first"):
@@ -293,6 +364,18 @@ def test_a_run_by_subset():
     assert [compared(scores) for scores in result.task_results[0].scores["test"]] == [[1.0, 1.0, 0.0, 1.0]] * 2
 
 
+@pytest.mark.parametrize("number", [np.float32, np.float64, np.int64, int])
+def test_a_run_in_python_can_have_the_numbers_of_numpy(rerank, stubs, number):
+    run = {query: {document: number(score) for document, score in scores.items()} for query, scores in FIRST.items()}
+    assert compared(rerank(stubs.search(A_FIRST), run)) == [0.5, 0.25, 0.25, 0.5]
+
+
+def test_an_empty_run_is_no_default(rerank, stubs):
+    scores = rerank(stubs.search(A_FIRST), {})
+    assert scores["first_stage_model"] == "run"
+    assert scores["n_queries_without_candidates"] == scores["n_queries_with_short_pool"] == 2
+
+
 # Errors
 
 
@@ -302,7 +385,14 @@ def test_a_run_by_subset():
         ({"q1": {"zz": 1.0}}, "candidate 'zz' of query 'q1' is not in the corpus"),
         ({"q9": {"a": 1.0}}, r"query 'q9' \(1 in all\) is not among the task's queries"),
         ({"q1": {"a": float("nan")}}, "the score of query 'q1' and document 'a' is nan, expected a number"),
+        (
+            {"q1": {"a": 1e39}},
+            "query 'q1' and document 'a' is 1e.39, expected a number that is finite in single precis",
+        ),
         ({"q1": {"a": None}}, "the score of query 'q1' and document 'a' is None, expected a number"),
+        ({"q1": {"a": "1"}}, "the score of query 'q1' and document 'a' is '1', expected a number"),
+        ({"q1": ["a", "b"]}, "query 'q1' has a list, expected a mapping of document ids to scores"),
+        ({"q1": None}, "query 'q1' has a NoneType, expected a mapping"),
     ],
 )
 def test_a_run_that_cannot_be_of_the_data(rerank, stubs, run, message):
@@ -323,14 +413,35 @@ def test_a_candidate_or_a_query_twice(task_of, rerank, stubs, tmp_path):
 
 def test_predictions_for_other_data_are_refused_with_both_named(hub, task_of, rerank, stubs, tmp_path):
     file = predictions(tmp_path, task_of("C2C"), {"q1": {"a": 1.0}}, stubs)
-    with pytest.raises(PredictionsError, match=r"predictions for the data of Tiny-C2C with hash \w{12}, .* Tiny-T2C"):
+    with pytest.raises(PredictionsError, match=r"predictions for Tiny-C2C on data with hash \w{12}, expected Tiny-T2C"):
         rerank(stubs.search(A_FIRST), file)
     file = predictions(tmp_path, task_of(), FIRST, stubs)
     hub.tables["code_corpus"][0]["code"] += " "
     hub.write()
     hub.pin("T2C")
-    with pytest.raises(PredictionsError, match=r"the data of Tiny-T2C with hash \w{12}, expected"):
+    with pytest.raises(PredictionsError, match=r"Tiny-T2C on data with hash \w{12}, expected Tiny-T2C on"):
         rerank(stubs.search(A_FIRST), file)
+
+
+def test_predictions_of_a_subtask_are_refused(rerank, task_of, stubs, tmp_path):
+    """It is of the same data, in the same subset."""
+    file = predictions(tmp_path, task_of(), FIRST, stubs)
+    file.write_text(file.read_text().replace('"task": "Tiny-T2C"', '"task": "Tiny-T2C-Search"'))
+    with pytest.raises(PredictionsError, match=r"holds predictions for Tiny-T2C-Search on .*, expected Tiny-T2C on"):
+        rerank(stubs.search(A_FIRST), file)
+
+
+def test_predictions_of_the_reranking_task_can_be_reranked_again(hub, rerank, stubs, tmp_path):
+    rerank(stubs.search(A_FIRST), FIRST, prediction_folder=tmp_path)
+    scores = rerank(stubs.search(A_FIRST), tmp_path / "Tiny-T2C-Reranking_predictions.json")
+    assert compared(scores) == [0.5, 0.5, 0.0, 0.5]
+
+
+def test_a_subset_without_a_run():
+    task = mteb.get_task("1C-Ebench-Reranking-Sample")
+    task.first_stage = {"forum": {}}
+    with pytest.raises(PredictionsError, match="has no run for subset fastcode"):
+        mteb.evaluate(mteb.get_model("mteb/baseline-random-encoder"), task, cache=None, co2_tracker=False)
 
 
 def test_predictions_that_do_not_say_their_data_are_taken_with_a_warning(task_of, rerank, stubs, tmp_path, caplog):
@@ -368,7 +479,7 @@ def test_an_unknown_first_stage_is_named(rerank, stubs):
 
 
 def test_a_cross_encoder_cannot_be_a_first_stage(rerank, stubs):
-    with pytest.raises(TypeError, match="is a cross-encoder: it reranks and cannot search a corpus"):
+    with pytest.raises(TypeError, match=r"first stage of Tiny-T2C-Reranking: .* cannot search a corpus: name another"):
         rerank(stubs.search(A_FIRST), "mteb/baseline-random-cross-encoder")
 
 
@@ -388,8 +499,41 @@ def test_a_cross_encoder_that_loses_pairs(rerank, stubs):
         def predict(self, *inputs, **kwargs):
             return super().predict(*inputs, **kwargs)[:-1]
 
-    with pytest.raises(SearchError, match="the model gave 4 scores for 5 pairs"):
+    with pytest.raises(SearchError, match=r"the model gave scores of shape \(4,\) for 5 pairs"):
         rerank(Short(), FIRST)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda scores: scores.reshape(-1, 1), None),
+        (lambda scores: torch.tensor(scores, dtype=torch.bfloat16), None),
+        (list, None),
+        (lambda scores: np.stack([scores, scores], axis=1), r"scores of shape \(5, 2\) for 5 pairs"),
+        (lambda scores: [None for _ in scores], "query 'q1' and document 'b' is nan"),
+        (lambda scores: ["high" for _ in scores], "expected a number for each of 5 pairs"),
+    ],
+    ids=["column", "bf16", "list", "two columns", "None", "words"],
+)
+def test_the_forms_of_scores(rerank, stubs, change, message):
+    class Other(stubs.cross_encoder):
+        def predict(self, *inputs, **kwargs):
+            return change(super().predict(*inputs, **kwargs))
+
+    model = Other({("find a", "code a"): 1.0})
+    if message:
+        with pytest.raises(SearchError, match=message):
+            rerank(model, FIRST)
+    else:
+        assert compared(rerank(model, FIRST)) == [0.5, 0.25, 0.25, 0.5]
+
+
+def test_a_cross_encoder_is_not_asked_for_nothing():
+    task = mteb.get_task("CPRet-P2Dup-Reranking-Sample")
+    task.first_stage = {}
+    model = mteb.get_model("mteb/baseline-random-cross-encoder")
+    result = mteb.evaluate(model, task, cache=None, co2_tracker=False, show_progress_bar=False)
+    assert result.task_results[0].get_score() == 0
 
 
 @pytest.mark.filterwarnings("ignore:invalid value")
