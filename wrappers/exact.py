@@ -1,8 +1,9 @@
-"""Exact search over vectors in memory, as an index backend of mteb's search."""
+"""Exact search over vectors in memory."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,115 +13,100 @@ from coreb_tasks.wrappers.errors import not_finite
 if TYPE_CHECKING:
     from mteb.types import Array
 
+    Similarity = Callable[[Array, Array], Array]
+
 _SCORES_AT_ONCE = 5_000_000  # numbers of a block of queries times documents: 20 MB
 
 
 class ExactIndex:
     """The best documents of each query by a model's similarity, ties by document id descending, at the last rank too.
 
-    mteb copies what a backend finds into heaps and dicts; here the run is kept as it is found, in ``run``, and mteb
-    gets nothing. Queries are searched in blocks, so that no more than one block of scores is in memory.
-
-    Attributes:
-        task: name for errors.
-        queries: ids of the queries to search, in the order of their vectors.
-        run: query id -> document id -> score, best first, once searched.
+    Queries are searched in blocks, so that no more than one block of scores is in memory.
     """
 
-    def __init__(self) -> None:
-        self.task = ""
-        self.queries: Sequence[str] = ()
-        self.run: dict[str, dict[str, float]] = {}
-        self.clear()
-
-    def add_documents(self, embeddings: Array, idxs: Sequence[str]) -> None:
-        self._ids = list(idxs[:])
-        self._vectors = _single_precision(embeddings)
+    def __init__(self, ids: Sequence[str], vectors: Array) -> None:
+        """Take documents: ids, and vectors of shape (documents, dimension)."""
+        self._ids = list(ids)
+        self._vectors = _single_precision(vectors)
         self._rank = np.empty(len(self._ids), dtype=np.int64)
         self._rank[sorted(range(len(self._ids)), key=self._ids.__getitem__)] = np.arange(len(self._ids))
 
-    def clear(self) -> None:
-        self._ids: list[str] = []
-        self._vectors: Any = None
-        self._rank: Any = np.empty(0, dtype=np.int64)
-
     def search(
         self,
-        embeddings: Array,
+        queries: Sequence[str],
+        vectors: Array,
         top_k: int,
-        similarity_fn: Callable[[Array, Array], Array],
-        top_ranked: Mapping[str, Sequence[str]] | None = None,
-        query_idx_to_id: Mapping[int, str] | None = None,
-    ) -> tuple[list[list[float]], list[list[int]]]:
-        """Search all documents, or the given candidates of each query.
+        similarity: Similarity,
+        *,
+        pools: Mapping[str, Sequence[str]] | None = None,
+        task: str = "",
+    ) -> dict[str, dict[str, float]]:
+        """Search all documents, or the candidates of each query.
 
         Args:
-            embeddings: of the queries, shape (queries, dimension).
+            queries, vectors: ids, and vectors of shape (queries, dimension).
             top_k: documents a query; of candidates all are scored.
-            similarity_fn: the model's; (queries, dimension) and (documents, dimension) to (queries, documents).
-            top_ranked: query id -> candidates.
+            similarity: the model's; (queries, dimension) and (documents, dimension) to (queries, documents).
+            pools: query id -> candidates.
+            task: its name, for errors.
+
+        Returns:
+            Query id -> document id -> score, best first.
 
         Raises:
             SearchError: a similarity that is not finite.
         """
-        vectors = _single_precision(embeddings)
+        vectors = _single_precision(vectors)
         found = (
-            self._all(vectors, top_k, similarity_fn)
-            if top_ranked is None
-            else self._candidates(vectors, similarity_fn, top_ranked)
+            self._all(queries, vectors, top_k, similarity, task)
+            if pools is None
+            else self._candidates(queries, vectors, similarity, pools, task)
         )
-        self.run = dict(zip(self.queries, found, strict=True))
-        nothing: list[list[Any]] = [[] for _ in self.queries]
-        return nothing, nothing
+        return dict(zip(queries, found, strict=True))
 
-    def _all(self, vectors: Any, top_k: int, similarity: Callable[[Array, Array], Array]) -> Iterator[dict[str, float]]:
+    def _all(
+        self, queries: Sequence[str], vectors: Any, top_k: int, similarity: Similarity, task: str
+    ) -> Iterator[dict[str, float]]:
         size = max(1, _SCORES_AT_ONCE // max(1, len(self._ids)))
-        for start in range(0, len(self.queries), size):
-            queries = self.queries[start : start + size]
-            scores = self._scores(similarity, _rows(vectors, range(start, start + len(queries))), self._vectors)
-            self._check(scores, queries, self._ids)
+        for start in range(0, len(queries), size):
+            block = queries[start : start + size]
+            scores = _scores(similarity, _rows(vectors, range(start, start + len(block))), self._vectors)
+            _check(scores, block, self._ids, task)
             yield from self._best(scores, top_k)
 
     def _candidates(
-        self, vectors: Any, similarity: Callable[[Array, Array], Array], pools: Mapping[str, Sequence[str]]
+        self,
+        queries: Sequence[str],
+        vectors: Any,
+        similarity: Similarity,
+        pools: Mapping[str, Sequence[str]],
+        task: str,
     ) -> Iterator[dict[str, float]]:
         positions = {document: position for position, document in enumerate(self._ids)}
-        for row, query in enumerate(self.queries):
+        for row, query in enumerate(queries):
             pool = pools.get(query, ())
             if not pool:
                 yield {}
                 continue
             of_the_pool = _rows(self._vectors, [positions[document] for document in pool])
-            scores = self._scores(similarity, _rows(vectors, [row]), of_the_pool)
-            self._check(scores, [query], pool)
-            yield dict(zip(pool, scores[0].tolist(), strict=True))
-
-    def _scores(self, similarity: Callable[[Array, Array], Array], queries: Any, documents: Any) -> Any:
-        import torch
-
-        return torch.as_tensor(similarity(queries, documents)).float()
-
-    def _check(self, scores: Any, queries: Sequence[str], documents: Sequence[str]) -> None:
-        import torch
-
-        finite = torch.isfinite(scores)
-        if not finite.all():
-            row, column = (int(position) for position in (~finite).nonzero()[0])
-            raise not_finite(self.task, queries[row], documents[column], float(scores[row, column]))
+            scores = _scores(similarity, _rows(vectors, [row]), of_the_pool)
+            _check(scores, [query], pool, task)
+            yield _ordered(pool, scores[0].tolist())
 
     def _best(self, scores: Any, top_k: int) -> Iterator[dict[str, float]]:
         import torch
 
-        top_k = min(top_k, scores.shape[1])
-        values, positions = torch.topk(scores, top_k, dim=1)
-        lowest = values[:, -1:]
+        count = scores.shape[1]
+        values, positions = torch.topk(scores, min(top_k + 1, count), dim=1)
+        tied = (values[:, 1:] == values[:, :-1]).any(dim=1).tolist()
         # topk breaks ties by chance: where more documents have the last score than there is room for, ids choose.
-        crowded = ((scores >= lowest).sum(dim=1) > top_k).tolist()
-        rows = zip(values.tolist(), positions.tolist(), strict=True)
+        crowded = (values[:, -1] == values[:, -2]).tolist() if 0 < top_k < count else [False] * len(scores)
+        rows = zip(values[:, :top_k].tolist(), positions[:, :top_k].tolist(), strict=True)
         for row, (row_values, row_positions) in enumerate(rows):
             if crowded[row]:
                 row_values, row_positions = self._by_id(scores[row].cpu().numpy(), row_values, top_k)
-            yield {self._ids[position]: value for position, value in zip(row_positions, row_values, strict=True)}
+            ids = [self._ids[position] for position in row_positions]
+            yield _ordered(ids, row_values) if tied[row] else dict(zip(ids, row_values, strict=True))
 
     def _by_id(self, scores: Any, values: list[float], top_k: int) -> tuple[list[float], list[int]]:
         lowest = np.float32(values[-1])
@@ -129,6 +115,24 @@ class ExactIndex:
         chosen = tied[np.argpartition(self._rank[tied], len(tied) - room)[len(tied) - room :]]
         kept = np.concatenate([above, chosen])
         return scores[kept].tolist(), kept.tolist()
+
+
+def _scores(similarity: Similarity, queries: Any, documents: Any) -> Any:
+    import torch
+
+    return torch.as_tensor(similarity(queries, documents)).float()
+
+
+def _check(scores: Any, queries: Sequence[str], documents: Sequence[str], task: str) -> None:
+    import torch
+
+    if scores.numel() and not all(map(isfinite, (float(scores.amin()), float(scores.amax())))):  # NaN shows in both
+        row, column = (int(position) for position in (~torch.isfinite(scores)).nonzero()[0])
+        raise not_finite(task, queries[row], documents[column], float(scores[row, column]))
+
+
+def _ordered(ids: Sequence[str], scores: Sequence[float]) -> dict[str, float]:
+    return {document: score for score, document in sorted(zip(scores, ids, strict=True), reverse=True)}
 
 
 def _single_precision(vectors: Any) -> Any:

@@ -5,15 +5,35 @@ Texts are changed batch by batch, as models read them: a copy of each would not 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
+
+from mteb.types import PromptType
 
 if TYPE_CHECKING:
     from mteb.types import BatchedInput
     from torch.utils.data import DataLoader
 
     Loader = DataLoader[BatchedInput]
+
+
+def loader(rows: Any, side: PromptType, batch_size: int, num_proc: int | None = None) -> Loader:
+    """A loader as mteb makes it of texts of a side, but of texts as they stand in the data.
+
+    Args:
+        rows: data set with ``id`` and ``text``, without titles.
+    """
+    from torch.utils.data import DataLoader
+
+    also = {PromptType.document: "body", PromptType.query: "query"}[side]  # what mteb calls the text besides
+    dataset: Any = rows.add_column(also, rows["text"][:])
+    workers = num_proc if num_proc is not None and num_proc > 1 else 0
+    return DataLoader(dataset, batch_size=batch_size, collate_fn=_lists, num_workers=workers)
+
+
+def _lists(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    return {name: [row[name] for row in rows] for name in rows[0]}
 
 
 def with_rows(inputs: Loader, rows: Sequence[int]) -> Loader:

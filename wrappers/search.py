@@ -6,6 +6,7 @@ import copy
 import heapq
 import logging
 from collections.abc import Iterator, Mapping, Sequence, Set
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,15 +18,18 @@ from mteb.models import (
     SearchEncoderWrapper,
     SearchProtocol,
 )
+from mteb.types import PromptType
 
 from coreb_tasks.wrappers.encoding import ProtocolEncoder
 from coreb_tasks.wrappers.errors import SearchError, not_finite
 from coreb_tasks.wrappers.exact import ExactIndex
+from coreb_tasks.wrappers.loaders import loader
 from coreb_tasks.wrappers.pairs import ProtocolCrossEncoder
 
 if TYPE_CHECKING:
+    from mteb import TaskMetadata
     from mteb.models import ModelMeta, MTEBModels
-    from mteb.types import RetrievalOutputType
+    from mteb.types import Array, RetrievalOutputType
 
 logger = logging.getLogger(__name__)
 
@@ -69,7 +73,7 @@ def search_corpus(
     top_k: int,
     **kwargs: Any,
 ) -> RetrievalOutputType:
-    """A model's clean run over a whole corpus: query id -> the ``top_k`` best documents, or more -> score.
+    """A model's clean run over a whole corpus: query id -> the ``top_k`` best documents -> score.
 
     Args:
         model, excluded, scope: as in ``protocol_search``.
@@ -92,10 +96,11 @@ class ProtocolSearch:
     """Mixin over a ``SearchProtocol``: searches deep enough, then hands on a clean run.
 
     A clean run has an entry for every query (empty where the model returned none), only known documents, none that
-    is excluded, only candidates where it reranks, only finite scores, and no more documents than are asked for (or
-    ``RUN_DEPTH``), best first, ties by document id descending as in trec_eval.
+    is excluded, only candidates where it reranks, only finite scores, and no more documents than are asked for, best
+    first, ties by document id descending as in trec_eval.
 
     Attributes:
+        run: the same, ``RUN_DEPTH`` deep or deeper, for predictions.
         prompts: side (query, document) -> the string that the model put before its texts, where it shows it.
         measured: what the search measured beside the run, by its key in a result.
     """
@@ -105,6 +110,7 @@ class ProtocolSearch:
     mteb_model_meta: ModelMeta
     prompts: Mapping[str, str] = {}
     measured: Mapping[str, float] = {}
+    run: RetrievalOutputType
 
     def index(self, corpus: Any, **kwargs: Any) -> None:
         self.document_ids = frozenset(corpus["id"][:])
@@ -127,11 +133,15 @@ class ProtocolSearch:
             raise SearchError(f"{task}: the model's run holds unknown queries, such as {min(unknown)!r}")
         clean = {query: self._clean(run.get(query, {}), query, task) for query in ids}
         if pools is not None:
-            clean = {
-                query: {d: ranked[d] for d in ranked.keys() & set(pools[query])} for query, ranked in clean.items()
-            }
+            candidates = {query: frozenset(pools[query]) for query in clean}
+            clean = {q: {d: s for d, s in ranked.items() if d in candidates[q]} for q, ranked in clean.items()}
             self._measure_left_out(clean, pools, task)
-        return {query: _best(ranked, kept) for query, ranked in clean.items()}
+        self.run = {query: self.first(ranked, kept) for query, ranked in clean.items()}
+        return {query: dict(islice(ranked.items(), top_k)) for query, ranked in self.run.items()}
+
+    def first(self, ranked: Mapping[str, float], depth: int) -> dict[str, float]:
+        """The first documents of what was found for a query, best first; ties by document id descending."""
+        return dict(heapq.nlargest(depth, ranked.items(), key=lambda item: (item[1], item[0])))
 
     def _measure_left_out(self, run: RetrievalOutputType, pools: Mapping[str, Sequence[str]], task: str) -> None:
         left_out = {query: len(pools[query]) - len(ranked) for query, ranked in run.items()}
@@ -149,7 +159,7 @@ class ProtocolSearch:
         run: RetrievalOutputType = super().search(queries, top_k=depth, **kwargs)  # type: ignore[misc]
         return run
 
-    def _clean(self, ranked: Mapping[str, float], query: str, task: str) -> dict[str, float]:
+    def _clean(self, ranked: Mapping[str, float], query: str, task: str) -> Mapping[str, float]:
         """What a model returned for a query, in single precision, without excluded documents, in any order."""
         scores = dict(zip(ranked, _float32(ranked, query, task), strict=True))
         for document, score in scores.items():
@@ -170,11 +180,6 @@ def _parts(queries: Any, wanted: Set[str], documents: int) -> Iterator[Any]:
         yield queries.select(positions[start : start + size])
 
 
-def _best(scores: Mapping[str, float], depth: int) -> dict[str, float]:
-    """The first documents of a ranking, best first; ties by document id descending."""
-    return dict(heapq.nlargest(depth, scores.items(), key=lambda item: (item[1], item[0])))
-
-
 def _float32(ranked: Mapping[str, float], query: str, task: str) -> list[float]:
     """The scores as pytrec_eval compares them, so that mteb's metrics and the protocol's see one ranking."""
     try:
@@ -184,29 +189,55 @@ def _float32(ranked: Mapping[str, float], query: str, task: str) -> list[float]:
         raise SearchError(f"{task}: a score of query {query!r} is not a number ({error})") from error
 
 
-class EncoderSearch(ProtocolSearch, SearchEncoderWrapper):
-    """mteb's exact search with an encoder, with an index of ours: no deeper than needed, and exact in its ties."""
+class EncoderSearch(ProtocolSearch):
+    """Exact search with an encoder: no deeper than needed, exact in its ties, and lean."""
 
     def __init__(self, model: EncoderProtocol, excluded: Mapping[str, Set[str]], scope: object = None) -> None:
         self.encoder = ProtocolEncoder(model, scope)
-        self.exact = ExactIndex()
-        super().__init__(self.encoder, index_backend=self.exact)
         self.excluded = excluded
+
+    @property
+    def mteb_model_meta(self) -> ModelMeta:
+        return self.encoder.mteb_model_meta
 
     @property
     def prompts(self) -> Mapping[str, str]:  # type: ignore[override]
         return self.encoder.prompts
 
+    def index(self, corpus: Any, **kwargs: Any) -> None:
+        vectors = self._encode(corpus, PromptType.document, **kwargs)
+        self._index = ExactIndex(corpus["id"][:], vectors)
+
     def deep_search(self, queries: Any, top_k: int, depth: int, **kwargs: Any) -> RetrievalOutputType:
         """As for every model; deeper than ``top_k`` there is nothing to find, as ties at the last rank are exact."""
-        self.exact.task, self.exact.queries = kwargs["task_metadata"].name, queries["id"][:]
-        super().deep_search(queries, top_k, top_k, **kwargs)
-        return self.exact.run
+        pools, task = kwargs.pop("top_ranked", None), kwargs["task_metadata"].name
+        vectors = self._encode(queries, PromptType.query, **kwargs)
+        ids = queries["id"][:]
+        return self._index.search(ids, vectors, top_k, self.encoder.model.similarity, pools=pools, task=task)
 
-    def _clean(self, ranked: Mapping[str, float], query: str, task: str) -> dict[str, float]:
+    def _encode(
+        self,
+        rows: Any,
+        side: PromptType,
+        *,
+        task_metadata: TaskMetadata,
+        hf_split: str,
+        hf_subset: str,
+        encode_kwargs: Mapping[str, Any],
+        num_proc: int | None = None,
+        **kwargs: Any,
+    ) -> Array:
+        inputs = loader(rows, side, encode_kwargs.get("batch_size", 32), num_proc)
+        where = {"task_metadata": task_metadata, "hf_split": hf_split, "hf_subset": hf_subset}
+        return self.encoder.encode(inputs, prompt_type=side, **where, **encode_kwargs)
+
+    def _clean(self, ranked: Mapping[str, float], query: str, task: str) -> Mapping[str, float]:
         # The index has checked the rest.
-        excluded = self.excluded.get(query, ())
-        return {document: score for document, score in ranked.items() if document not in excluded}
+        excluded = self.excluded.get(query)
+        return {d: score for d, score in ranked.items() if d not in excluded} if excluded else ranked
+
+    def first(self, ranked: Mapping[str, float], depth: int) -> dict[str, float]:
+        return dict(islice(ranked.items(), depth))  # in order as the index has found them
 
 
 class CrossEncoderSearch(ProtocolSearch, SearchCrossEncoderWrapper):

@@ -62,7 +62,8 @@ def run(options: argparse.Namespace) -> int:
 
     asked = registry.parse_run(["-m", options.model, *options.mteb_arguments])
     faults = _name_faults(asked, registry.known_tasks())
-    if options.first_stage and (asked.tasks or asked.benchmarks) and not any(map(_reranks, asked.tasks or [])):
+    named = bool(asked.tasks or asked.benchmarks) and not faults
+    if options.first_stage and named and not any(map(_reranks, asked.tasks or [])):
         faults.append("--first-stage is for the reranking tasks of this package, and none is asked for: leave it out")
     model, stage = None, None
     try:

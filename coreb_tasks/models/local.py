@@ -53,7 +53,7 @@ def local_meta(
     try:
         revision = content_hash(folder, kind, trust_remote_code, *([] if like is None else [like.name]))
     except OSError as error:
-        raise LocalModelError(f"{folder}: cannot be read ({error})") from error
+        raise LocalModelError(f"{error.filename or folder}: cannot be read ({error})") from error
     identity = {"name": local_name(folder), "revision": revision}
     if like is not None:
         options = {**like.loader_kwargs, "trust_remote_code": True} if trust_remote_code else dict(like.loader_kwargs)

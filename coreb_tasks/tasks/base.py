@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -61,9 +61,12 @@ class ProtocolRetrieval(AbsTaskRetrieval):
         Raises:
             DataError: any fault of the data.
         """
-        if self.data_loaded:
-            return
-        self.protocol_data = load_subsets(self.facts, self.hf_subsets)
+        if not self.data_loaded:
+            self.take_data(load_subsets(self.facts, self.hf_subsets))
+
+    def take_data(self, data_by_subset: Mapping[str, RetrievalData]) -> None:
+        """Take data that are loaded, by subset, in mteb's shape."""
+        self.protocol_data = dict(data_by_subset)
         corpora = {id(data.corpus): _table(data.corpus) for data in self.protocol_data.values()}
         self.dataset = {
             subset: {
@@ -113,7 +116,11 @@ class ProtocolRetrieval(AbsTaskRetrieval):
     def _save_task_predictions(
         self, predictions: Any, model: MTEBModels, prediction_folder: Path, hf_split: str, hf_subset: str
     ) -> None:
-        """As mteb, with a header that says which data the predictions are of; never into another model's file."""
+        """As mteb, with a header that says which data the predictions are of; never into another model's file.
+
+        Deeper than what is scored, for rerankers and fusion.
+        """
+        predictions = getattr(model, "run", predictions)
         header = self._header(model.mteb_model_meta, hf_subset)
         write_predictions(self._predictions_path(prediction_folder), header, hf_subset, hf_split, predictions)
 
@@ -171,12 +178,12 @@ class ProtocolRetrieval(AbsTaskRetrieval):
         data = self.protocol_data[hf_subset]
         ranked = {query: rules.ranking(results[query]) for query in scores}
         relevant = {query: [d for d, grade in qrels[query].items() if grade > 0] for query in scores}
-        metrics = {q: rules.query_metrics(scores[q], ranked[q], relevant[q]) for q in scores}
-        compared = self._compared(metrics, qrels, hf_subset)
         intruded = {q: rules.hard_negative_intrudes(ranked[q], data.qrels[q], self.relevance_level) for q in scores}
 
-        def summary(queries: Iterable[str]) -> dict[str, float]:
-            queries = list(queries)
+        def metrics_of(query: str) -> dict[str, float]:
+            return rules.query_metrics(scores[query], ranked[query], relevant[query])
+
+        def summary(queries: list[str]) -> dict[str, float]:
             return {
                 **rules.mean_metrics([{**metrics[q], **compared[q]} for q in queries]),
                 **rules.intrusion_rate(intruded[q] for q in queries),
@@ -187,11 +194,14 @@ class ProtocolRetrieval(AbsTaskRetrieval):
         parts = dict(data.slices)
         if 0 < len(answerable) < len(scores):
             parts["positive_only"] = answerable
+        in_a_part = dict.fromkeys(query for queries in parts.values() for query in queries)
+        metrics = {query: metrics_of(query) for query in (scores if self.facts.reranks else in_a_part)}
+        compared = self._compared(metrics, qrels, hf_subset)
         provenance = {"relevance_level": self.relevance_level, "data_hash": data.data_hash}
         if data.commit is not None:
             provenance["dataset_commit"] = data.commit
         return {
-            **rules.mean_metrics(list(compared.values())),
+            **(rules.mean_metrics(list(compared.values())) if compared else {}),
             **rules.intrusion_rate(intruded.values()),
             "n_queries": len(scores),
             "n_queries_answered": sum(bool(results[query]) for query in scores),

@@ -8,12 +8,14 @@ import shutil
 import mteb
 import pytest
 from mteb.models import ModelMeta
+from mteb.models.model_implementations import MODEL_REGISTRY
 
 from coreb_tasks import registry
 from coreb_tasks.cli import main
 from coreb_tasks.facts import FIRST_STAGE_VARIABLE
 
 SAMPLE = "CPRet-P2Dup-Sample"
+RERANKING = "CPRet-P2Dup-Reranking-Sample"
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +119,7 @@ def test_arguments_are_handed_on_as_they_are(run, monkeypatch):
     model = "mteb/baseline-random-encoder"
     for arguments in (
         ["-b", "CoREB(v202603)", "--device", "0"],
-        ["--model-revision", "1", "-l", "rus", "--co2-tracker"],
+        ["--model-revision", mteb.get_model_meta(model).revision, "-l", "rus", "--co2-tracker"],
     ):
         handed.clear()
         assert main(["run", *arguments[:2], "-m", model, *arguments[2:]]) == 0
@@ -125,15 +127,18 @@ def test_arguments_are_handed_on_as_they_are(run, monkeypatch):
 
 
 class Task:
-    task_name = SAMPLE
+    def __init__(self, name):
+        self.task_name = name
 
     def get_score(self):
         return 0.5
 
 
 class Result:
-    task_results = (Task(),)
     exceptions = None
+
+    def __init__(self, name=SAMPLE):
+        self.task_results = (Task(name),)
 
 
 def test_each_task_has_a_line(run, monkeypatch, capsys):
@@ -187,6 +192,36 @@ def test_every_fault_is_named_at_once(run, models, tmp_path):
     ]
     (line,) = faults(run, "-m", models["one"], "-b", "CoREB(v202604)")[1:]
     assert line.startswith("unknown benchmark 'CoREB(v202604)' not found. Did you mean: CoREB(v2026")
+
+
+def test_a_first_stage_without_a_reranking_task_is_refused(run):
+    assert faults(run, "-m", "mteb/baseline-bm25s", "-t", SAMPLE, "--first-stage", "mteb/baseline-bm25s") == [
+        "--first-stage is for the reranking tasks of this package, and none is asked for: leave it out"
+    ]
+
+
+@pytest.mark.parametrize("name", ["nothere", "no/where"])
+def test_a_name_that_is_nowhere_is_one_line(run, name):
+    (line,) = faults(run, "-m", name, "-t", SAMPLE)
+    assert line.startswith(f"{name}: no folder of that name here, ")
+
+
+@pytest.mark.filterwarnings("ignore:Model prompts specified:UserWarning")  # mteb's, at every model with prompts
+def test_a_copy_of_a_known_model_runs_with_its_settings(run, models, monkeypatch):
+    meta = mteb.get_model_meta("PruhaNLP/USER2-1C-code")
+    short = meta.model_copy(update={"name": "a/b", "loader_kwargs": {**meta.loader_kwargs, "max_seq_length": 64}})
+    monkeypatch.setitem(MODEL_REGISTRY, "a/b", short)
+    code, (line,) = run("-m", models["one"], "-t", SAMPLE, "--as", "a/b")
+    assert code == 0
+    assert line.startswith(f"{models['one']} is local/model, run as a/b, revision ")
+    assert run("-m", models["one"], "-t", SAMPLE)[0] == 0
+    revisions = {scores["query_prompt"]: model.model_revision for model, scores in results(run.output)}
+    assert revisions.keys() == {"search_query: ", "own: "}
+    assert len({*revisions.values()}) == 2
+    (fault,) = faults(run, "-m", models["one"], "-t", SAMPLE, "--as", "no/where")
+    assert fault.startswith("no/where: no folder of that name here")
+    (fault,) = faults(run, "-m", models["one"], "-t", SAMPLE, "--as", "a/b", "--kind", "encoder")
+    assert fault == "--as a/b says the kind, too: leave --kind out"
 
 
 def test_options_without_sense_are_refused(run, models, tmp_path):
@@ -292,12 +327,12 @@ def stage_of(run, monkeypatch):
 
     def run_mteb(arguments):
         told.append(os.environ.get(FIRST_STAGE_VARIABLE))
-        return Result()
+        return Result(RERANKING)
 
     monkeypatch.setattr(registry, "run_mteb", run_mteb)
 
     def stage_of(stage):
-        code, _ = run("-m", "mteb/baseline-random-encoder", "-t", SAMPLE, "--first-stage", stage)
+        code, _ = run("-m", "mteb/baseline-random-encoder", "-t", RERANKING, "--first-stage", stage)
         assert code == 0
         return told.pop()
 
@@ -323,7 +358,7 @@ def test_a_first_stage_in_a_folder_is_a_model_that_mteb_knows(stage_of, models):
 
 
 def test_a_first_stage_that_is_none_is_an_error(run, models):
-    model = ("-m", "mteb/baseline-random-encoder", "-t", SAMPLE)
+    model = ("-m", "mteb/baseline-random-encoder", "-t", RERANKING)
     assert faults(run, *model, "--first-stage", "./gone") == [
         "--first-stage ./gone: folder not found; expected a model, its folder, or predictions"
     ]

@@ -148,6 +148,16 @@ def test_any_file_that_can_change_the_output_makes_another_model(copied, file):
     assert local_meta(folder).revision != before
 
 
+def test_a_file_of_mtebs_beside_the_weights_hides_none_of_them(copied):
+    folder = copied()
+    for beside in ("model_meta.json", "run_settings.jsonl"):
+        (folder / beside).touch()
+    before = local_meta(folder).revision
+    with (folder / "model.safetensors").open("ab") as weights:
+        weights.write(b"\0")
+    assert local_meta(folder).revision != before
+
+
 @pytest.mark.parametrize(
     "file",
     [
@@ -166,9 +176,10 @@ def test_any_file_that_can_change_the_output_makes_another_model(copied, file):
 def test_what_is_no_part_of_the_model_makes_none(copied, file):
     """Among them results of a run in the model's own folder, which would else never be found again."""
     folder = copied()
-    if "CoREB-T2C.json" in file:
+    if file.startswith("results/"):
         (folder / file).parent.mkdir(parents=True)
-        (folder / file).with_name("model_meta.json").touch()
+        for beside in ("model_meta.json", "run_settings.jsonl"):
+            (folder / file).with_name(beside).touch()
     before = local_meta(folder).revision
     (folder / file).parent.mkdir(parents=True, exist_ok=True)
     (folder / file).write_text("new", encoding="utf-8")

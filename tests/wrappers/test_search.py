@@ -9,7 +9,7 @@ from mteb.models import HybridSearch, SearchEncoderWrapper
 from mteb.models.model_meta import ModelMeta
 
 from coreb_tasks.wrappers import SearchError, protocol_search
-from coreb_tasks.wrappers.search import RUN_DEPTH, SEARCH_DEPTH
+from coreb_tasks.wrappers.search import SEARCH_DEPTH
 
 TASK = mteb.get_task("CoREB-T2C-Sample").metadata
 RERANKING = mteb.get_task("CoREB-T2C-Reranking-Sample").metadata
@@ -69,7 +69,7 @@ def test_the_exclusion_leaves_a_full_ranking():
     documents = {f"d{number:04}": "text 1" for number in range(SEARCH_DEPTH + 50)}
     found = run(model, documents, {"q1": {"d0007", "d0008"}})
     assert model.top_k == SEARCH_DEPTH + 2
-    assert {query: len(ranked) for query, ranked in found.items()} == {"q1": RUN_DEPTH, "q2": RUN_DEPTH}
+    assert {query: len(ranked) for query, ranked in found.items()} == {"q1": 10, "q2": 10}
     assert list(found["q2"])[:2] == ["d1049", "d1048"]
     assert not {"d0007", "d0008"} & found["q1"].keys()
 
@@ -151,7 +151,7 @@ def test_tied_queries_are_searched_in_parts_that_fit(monkeypatch):
     whole = run(Encoder(), constant)
     monkeypatch.setattr("coreb_tasks.wrappers.exact._SCORES_AT_ONCE", 1)
     assert run(Encoder(), constant) == whole
-    assert {len(ranked) for ranked in whole.values()} == {RUN_DEPTH}
+    assert {len(ranked) for ranked in whole.values()} == {10}
 
 
 # Reranking

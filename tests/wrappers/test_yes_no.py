@@ -2,6 +2,7 @@
 
 import logging
 import math
+import re
 from functools import cache
 
 import mteb
@@ -252,7 +253,8 @@ def test_it_is_a_cross_encoder_of_mteb_with_a_name_of_its_own(yes_no_folder):
     plain = YesNoReranker(str(yes_no_folder), "abc", "cpu")
     assert isinstance(plain, CrossEncoderProtocol)
     meta = plain.mteb_model_meta
-    assert (meta.name, meta.revision, meta.is_cross_encoder) == (str(yes_no_folder), "abc", True)
+    assert (meta.name, meta.is_cross_encoder) == (f"local/{yes_no_folder.name}", True)
+    assert re.fullmatch("[0-9a-f]{40}", meta.revision)
     assert meta.experiment_name is None
     other = YesNoReranker(str(yes_no_folder), "abc", "cpu", instruction="Other.", max_length=500)
     assert other.mteb_model_meta.experiment_kwargs == {"instruction": "Other.", "max_length": "500"}
