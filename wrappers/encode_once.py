@@ -7,6 +7,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from hashlib import blake2b
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,6 +38,7 @@ class Store:
         self._spaces: OrderedDict[Hashable, dict[bytes, Any]] = OrderedDict()
         self._bytes: dict[Hashable, int] = {}
         self._total = 0
+        self._lock = RLock()  # models are evaluated in several threads, too
         self._owners: dict[int, Any] = {}
 
     @property
@@ -64,35 +66,39 @@ class Store:
                 return None
         return (token, *key)
 
-    def get(self, space: Hashable) -> Mapping[bytes, Any]:
-        """The rows of a space."""
-        if space in self._spaces:
-            self._spaces.move_to_end(space)
-        return self._spaces.get(space, {})
+    def get(self, space: Hashable) -> dict[bytes, Any]:
+        """The rows of a space, as they are now."""
+        with self._lock:
+            if space in self._spaces:
+                self._spaces.move_to_end(space)
+            return dict(self._spaces.get(space, {}))
 
     def put(self, space: Hashable, rows: Mapping[bytes, Any]) -> None:
         """Keep rows (arrays or numbers), as far as there is room."""
         limit = self.limit
-        held = self._spaces.setdefault(space, {})
-        self._spaces.move_to_end(space)
-        for key, row in rows.items():
-            size = _BYTES_A_ROW + int(getattr(row, "nbytes", 8))
-            while self._total + size > limit and next(iter(self._spaces)) != space:
-                self._drop(next(iter(self._spaces)))
-            if self._total + size > limit:
-                return
-            held[key] = row
-            self._bytes[space] = self._bytes.get(space, 0) + size
-            self._total += size
+        with self._lock:
+            held = self._spaces.setdefault(space, {})
+            self._spaces.move_to_end(space)
+            for key, row in rows.items():
+                size = _BYTES_A_ROW + int(getattr(row, "nbytes", 8))
+                while self._total + size > limit and next(iter(self._spaces)) != space:
+                    self._drop(next(iter(self._spaces)))
+                if self._total + size > limit:
+                    return
+                if key not in held:
+                    held[key] = row
+                    self._bytes[space] = self._bytes.get(space, 0) + size
+                    self._total += size
 
     def _drop(self, space: Hashable) -> None:
         del self._spaces[space]
         self._total -= self._bytes.pop(space, 0)
 
     def _forget(self, token: int) -> None:
-        self._owners.pop(token, None)
-        for space in [space for space in self._spaces if isinstance(space, tuple) and space[0] == token]:
-            self._drop(space)
+        with self._lock:
+            self._owners.pop(token, None)
+            for space in [space for space in self._spaces if isinstance(space, tuple) and space[0] == token]:
+                self._drop(space)
 
 
 STORE = Store()
@@ -127,7 +133,7 @@ def encode_once(
     """
     if STORE.limit <= 0:
         return encode(inputs)
-    kept = {} if space is None else dict(STORE.get(space))
+    kept = {} if space is None else STORE.get(space)
     first = {key: row for row, key in reversed(list(enumerate(keys)))}
     fresh = sorted(row for key, row in first.items() if key not in kept)
     everything = len(fresh) == len(keys)

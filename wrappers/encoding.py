@@ -95,9 +95,10 @@ class ProtocolEncoder:
         """
         options = repr(sorted((key, value) for key, value in kwargs.items() if key not in _COSMETIC))
         inner = known_inner(self.model)
-        probed = None if inner is None else probe(call, inputs, self.model)
-        if inner is not None and probed is not None:
-            how = (side, probed.prompt, probed.options, options, type(self.model).__name__, state_of(inner))
+        state = None if inner is None else state_of(inner)
+        probed = None if state is None else probe(call, inputs, self.model)
+        if probed is not None:
+            how = (side, probed.prompt, probed.options, options, type(self.model).__name__, state)
             # The range of the numbers of another precision is taken from all texts of a call.
             whole = kwargs.get("precision", "float32") == "float32"
             return STORE.space(inner, *how) if whole else None, probed.prompt

@@ -104,12 +104,19 @@ def known_inner(model: Any) -> Any:
 _SAMPLED = 8  # numbers of each weight that a state looks at
 
 
-def state_of(model: Any) -> Hashable:
+def state_of(model: Any) -> Hashable | None:
     """What else changes the numbers of a model of torch: its settings, and its weights as they are now.
 
     Weights change in place while a model is trained, which their version counts; a sample of them shows changes that
-    go past it.
+    go past it. None where they cannot be looked at (weights that are not in memory).
     """
+    try:
+        return _state(model)
+    except (AttributeError, NotImplementedError, RuntimeError):
+        return None
+
+
+def _state(model: Any) -> Hashable:
     settings = (
         repr(model),
         repr(getattr(model, "tokenizer", None)),

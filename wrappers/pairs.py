@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from mteb.types import Array, BatchedInput
     from torch.utils.data import DataLoader
 
+# What a call says that changes no score, or changes it by the instruction alone.
+_COSMETIC = {"batch_size", "show_progress_bar", "num_workers", "task_metadata", "hf_split", "hf_subset", "prompt_type"}
 _ROWS_AT_ONCE = 1000  # texts that are read to tell pairs apart
 
 
@@ -69,7 +71,7 @@ class ProtocolCrossEncoder:
 
     def _once(self, inputs1: Any, inputs2: Any, kwargs: Mapping[str, Any], space: Hashable) -> Any:
         keys = _pair_keys(inputs1.dataset, inputs2.dataset)
-        kept = dict(STORE.get(space))
+        kept = STORE.get(space)
         first = {key: row for row, key in reversed(list(enumerate(keys)))}
         fresh = sorted(row for key, row in first.items() if key not in kept)
         if fresh:
@@ -95,11 +97,15 @@ class ProtocolCrossEncoder:
     def _space(self, kwargs: Mapping[str, Any]) -> Hashable | None:
         model: Any = self.model
         if isinstance(model, YesNoReranker):
-            settings = repr((model.instruction_of(kwargs["task_metadata"]), model.prefix, model.suffix, model.room))
-            return STORE.space(model.model, settings, repr(model.tokenizer), state_of(model.model))
-        if type(model).predict is CrossEncoderWrapper.predict:
-            return STORE.space(model.model, model.query_prefix, model.passage_prefix, state_of(model.model))
-        return None
+            settings = (model.instruction_of(kwargs["task_metadata"]), model.prefix, model.suffix, model.room)
+        elif type(model).predict is CrossEncoderWrapper.predict:
+            settings = (model.query_prefix, model.passage_prefix)
+        else:
+            return None
+        options = sorted((key, value) for key, value in kwargs.items() if key not in _COSMETIC)
+        state = state_of(model.model)
+        how = repr((settings, repr(getattr(model, "tokenizer", None)), options))
+        return None if state is None else STORE.space(model.model, how, state)
 
 
 def _pair_keys(queries: Any, documents: Any) -> list[bytes]:
