@@ -15,10 +15,8 @@ if TYPE_CHECKING:
     from mteb.types import BatchedInput
     from torch.utils.data import DataLoader
 
-    Loader = DataLoader[BatchedInput]
 
-
-def loader(rows: Any, side: PromptType, batch_size: int, num_proc: int | None = None) -> Loader:
+def loader(rows: Any, side: PromptType, batch_size: int, num_proc: int | None = None) -> DataLoader[BatchedInput]:
     """A loader as mteb makes it of texts of a side, but of texts as they stand in the data.
 
     Args:
@@ -36,13 +34,13 @@ def _lists(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     return {name: [row[name] for row in rows] for name in rows[0]}
 
 
-def with_rows(inputs: Loader, rows: Sequence[int]) -> Loader:
+def with_rows(inputs: DataLoader[BatchedInput], rows: Sequence[int]) -> DataLoader[BatchedInput]:
     """A loader of some rows of another."""
     dataset: Any = inputs.dataset
     return _loader(inputs, dataset.select(rows), inputs.collate_fn)
 
 
-def verbatim(inputs: Loader) -> Loader:
+def verbatim(inputs: DataLoader[BatchedInput]) -> DataLoader[BatchedInput]:
     """Documents as they stand in the corpus.
 
     mteb strips the white space around a document (not around a query), which takes the first line's indentation off
@@ -51,18 +49,20 @@ def verbatim(inputs: Loader) -> Loader:
     return _loader(inputs, inputs.dataset, partial(_collate, inputs.collate_fn, _body))
 
 
-def prompted(inputs: Loader, prompt: str) -> Loader:
+def prompted(inputs: DataLoader[BatchedInput], prompt: str) -> DataLoader[BatchedInput]:
     """The same with a prompt before every text."""
     return _loader(inputs, inputs.dataset, partial(_collate, inputs.collate_fn, partial(_prompted, prompt)))
 
 
-def column(inputs: Loader, name: str) -> list[str]:
+def column(inputs: DataLoader[BatchedInput], name: str) -> list[str]:
     """A column of all rows, in one go: row by row is slow."""
     dataset: Any = inputs.dataset
     return list(dataset[name][:])
 
 
-def _loader(inputs: Loader, dataset: Any, collate: Callable[[list[Any]], Any]) -> Loader:
+def _loader(
+    inputs: DataLoader[BatchedInput], dataset: Any, collate: Callable[[list[Any]], Any]
+) -> DataLoader[BatchedInput]:
     from torch.utils.data import DataLoader
 
     return DataLoader(dataset, batch_size=inputs.batch_size, collate_fn=collate, num_workers=inputs.num_workers)

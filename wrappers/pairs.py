@@ -97,7 +97,12 @@ class ProtocolCrossEncoder:
     def _space(self, kwargs: Mapping[str, Any]) -> Hashable | None:
         model: Any = self.model
         if isinstance(model, YesNoReranker):
-            settings = (model.instruction_of(kwargs["task_metadata"]), model.prefix, model.suffix, model.room)
+            settings: tuple[Any, ...] = (
+                model.instruction_of(kwargs["task_metadata"]),
+                model.prefix,
+                model.suffix,
+                model.room,
+            )
         elif type(model).predict is CrossEncoderWrapper.predict:
             settings = (model.query_prefix, model.passage_prefix)
         else:

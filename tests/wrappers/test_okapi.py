@@ -184,7 +184,8 @@ def test_it_brings_its_own_search():
     assert isinstance(model, SearchProtocol)
     searcher = protocol_search(model, {"q": {"a"}})
     searcher.index(table({"a": "one", "b": "two", "c": "three"}), **COMMON)
-    assert list(searcher.search(table({"q": "one two"}), top_k=1, **COMMON)["q"]) == ["b", "c"]
+    assert list(searcher.search(table({"q": "one two"}), top_k=1, **COMMON)["q"]) == ["b"]
+    assert list(searcher.run["q"]) == ["b", "c"]
 
 
 def test_other_parameters_are_an_experiment():
