@@ -20,11 +20,7 @@ if TYPE_CHECKING:
 
 CACHE_VARIABLE = "COREB_TASKS_CACHE_MB"
 CACHE_MB = 2048  # where the variable is not set
-_BYTES_A_ROW = 200  # of Python's, beside a row's numbers
-
-
-class Scope:
-    """Lives as long as one evaluation of one task."""
+_BYTES_A_ROW, _BYTES_A_TENSOR = 200, 600  # beside the numbers of a row, as an array or as a tensor
 
 
 class Store:
@@ -68,19 +64,22 @@ class Store:
 
     def get(self, space: Hashable) -> dict[bytes, Any]:
         """The rows of a space, as they are now."""
+        limit = self.limit
         with self._lock:
+            while self._total > max(limit, 0):  # it can be lowered meanwhile
+                self._drop(next(iter(self._spaces)))
             if space in self._spaces:
                 self._spaces.move_to_end(space)
             return dict(self._spaces.get(space, {}))
 
     def put(self, space: Hashable, rows: Mapping[bytes, Any]) -> None:
-        """Keep rows (arrays or numbers), as far as there is room."""
+        """Keep rows (arrays or tensors), as far as there is room."""
         limit = self.limit
         with self._lock:
             held = self._spaces.setdefault(space, {})
             self._spaces.move_to_end(space)
             for key, row in rows.items():
-                size = _BYTES_A_ROW + int(getattr(row, "nbytes", 8))
+                size = int(row.nbytes) + (_BYTES_A_ROW if isinstance(row, np.ndarray) else _BYTES_A_TENSOR)
                 while self._total + size > limit and next(iter(self._spaces)) != space:
                     self._drop(next(iter(self._spaces)))
                 if self._total + size > limit:
@@ -117,7 +116,7 @@ def encode_once(
     encode: Callable[[DataLoader[BatchedInput]], Array],
     inputs: DataLoader[BatchedInput],
     keys: Sequence[bytes],
-    space: Hashable | None,
+    space: Hashable,
 ) -> Array:
     """Vectors of texts, each distinct one encoded once.
 
@@ -125,27 +124,30 @@ def encode_once(
         encode: encodes a loader; gives one vector for each of its rows.
         inputs: a loader of the texts.
         keys: of its rows; those with the same key have the same vector.
-        space: where vectors are kept; None keeps none beyond this call.
+        space: where vectors are kept.
 
     Returns:
-        As ``encode`` does: an array or tensor of shape (rows, dimension). Another form (sparse, several
-        vectors a text, on a device of its own) is encoded as it stands, repeated texts too.
+        As ``encode`` does: an array or tensor of shape (rows, dimension), or a list of vectors. Another form (sparse,
+        on a device of its own) is encoded as it stands, repeated texts too.
     """
+    kept = STORE.get(space)
     if STORE.limit <= 0:
         return encode(inputs)
-    kept = {} if space is None else STORE.get(space)
     first = {key: row for row, key in reversed(list(enumerate(keys)))}
     fresh = sorted(row for key, row in first.items() if key not in kept)
     everything = len(fresh) == len(keys)
-    vectors = encode(inputs if everything else with_rows(inputs, fresh)) if fresh else None
-    if vectors is not None:
+    if fresh:
+        vectors = encode(inputs if everything else with_rows(inputs, fresh))
+        if isinstance(vectors, list) and len(vectors) == len(fresh) and not kept:
+            by_key = {keys[row]: vector for row, vector in zip(fresh, vectors, strict=True)}
+            return [by_key[key] for key in keys]
         if not _has_rows(vectors, len(fresh)):
             return vectors if everything else encode(inputs)
-        rows = {keys[row]: _copy(vectors[position]) for position, row in enumerate(fresh)} if space else {}
+        rows = {keys[row]: _copy(vectors[position]) for position, row in enumerate(fresh)}
         STORE.put(space, rows)
         if everything:
             return vectors
-        kept |= rows or {keys[row]: vectors[position] for position, row in enumerate(fresh)}
+        kept |= rows
     return _stack([kept[key] for key in keys])
 
 
@@ -153,7 +155,7 @@ def _has_rows(vectors: Any, count: int) -> bool:
     import torch
 
     if isinstance(vectors, torch.Tensor):
-        dense = not vectors.is_sparse and vectors.device.type == "cpu"
+        dense = vectors.layout == torch.strided and vectors.device.type == "cpu"
     else:
         dense = isinstance(vectors, np.ndarray)
     return dense and vectors.ndim == 2 and len(vectors) == count

@@ -37,9 +37,8 @@ class ProtocolEncoder:
         broken: side -> id of the first text whose vector is not finite; a side is missing where all are.
     """
 
-    def __init__(self, model: EncoderProtocol, scope: object = None) -> None:
+    def __init__(self, model: EncoderProtocol) -> None:
         self.model = model
-        self.scope = scope
         self.prompts: dict[str, str] = {}
         self.broken: dict[str, str] = {}
         self._ids: dict[str, Sequence[str]] = {}
@@ -61,27 +60,37 @@ class ProtocolEncoder:
         if prompt_type == PromptType.document:
             inputs = verbatim(inputs)
         side = "" if prompt_type is None else prompt_type.value
-        task = kwargs["task_metadata"]
-        reranks = task.type == "Reranking"
-        self._task = task.name
+        self._task = kwargs["task_metadata"].name
         self._ids[side] = column(inputs, "id")
+        reranks = kwargs["task_metadata"].type == "Reranking"
         if reranks:
-            kwargs["task_metadata"] = task.model_copy(update={"type": "Retrieval"})
+            kwargs["task_metadata"] = kwargs["task_metadata"].model_copy(update={"type": "Retrieval"})
         call = partial(self.model.encode, prompt_type=prompt_type, **kwargs)
-        space, prompt = self._space(call, inputs, side, kwargs)
-        # A model of which nothing is known may look at more of a row than its text.
-        keys = map(digest, texts) if prompt is not None else map(digest, self._ids[side], texts)
-        with watched(self.model) as seen:
-            vectors = encode_once(call, inputs, list(keys), space)
-        seen = seen or ([] if prompt is None else [prompt])  # nothing is seen where every text was known
+        vectors = self._encode(call, inputs, texts, side, kwargs)
         if reranks:
             vectors = _dense(vectors)
-        added = getattr(self.model, "added_prompts", {}).get(side)  # by wrappers.prompts
-        if seen or added is not None:
-            self.prompts[side] = (seen[0] if seen else "") + (added or "")
         position = _first_not_finite(vectors)
         if position:
             self.broken[side] = self._ids[side][position[0]]
+        return vectors
+
+    def _encode(
+        self,
+        call: Callable[..., Array],
+        inputs: DataLoader[BatchedInput],
+        texts: Sequence[str],
+        side: str,
+        kwargs: Mapping[str, Any],
+    ) -> Array:
+        """Encode each text once where it is known what its vector depends on, and note the prompt."""
+        space, prompt = self._space(call, inputs, side, kwargs)
+        with watched(self.model) as seen:
+            vectors = call(inputs) if space is None else encode_once(call, inputs, list(map(digest, texts)), space)
+        # Nothing is seen where every text was known.
+        shown = seen[0] if seen else prompt
+        added = getattr(self.model, "added_prompts", {}).get(side)  # by wrappers.prompts
+        if shown is not None or added is not None:
+            self.prompts[side] = (shown or "") + (added or "")
         return vectors
 
     def _space(
@@ -90,21 +99,17 @@ class ProtocolEncoder:
         """Where the vectors of this call are kept, and the prompt that they are for.
 
         With others for which nothing is different that changes a vector. Of mteb's wrappers around
-        sentence-transformers all of that is known. Any other model may do with a task what it likes: it shares within
-        one evaluation of one task.
+        sentence-transformers all of that is known. Any other model may do with a task or a subset what it likes, and
+        shares nothing.
         """
-        options = repr(sorted((key, value) for key, value in kwargs.items() if key not in _COSMETIC))
         inner = known_inner(self.model)
-        state = None if inner is None else state_of(inner)
+        state = None if inner is None else state_of(inner, self.model)
         probed = None if state is None else probe(call, inputs, self.model)
-        if probed is not None:
-            how = (side, probed.prompt, probed.options, options, type(self.model).__name__, state)
-            # The range of the numbers of another precision is taken from all texts of a call.
-            whole = kwargs.get("precision", "float32") == "float32"
-            return STORE.space(inner, *how) if whole else None, probed.prompt
-        if self.scope is None or "precision" in kwargs:
+        # The range of the numbers of another precision is taken from all texts of a call.
+        if probed is None or kwargs.get("precision", "float32") != "float32":
             return None, None
-        return STORE.space(self.scope, id(self.model), side, kwargs["task_metadata"].name, options), None
+        options = repr(sorted((key, value) for key, value in kwargs.items() if key not in _COSMETIC))
+        return STORE.space(inner, side, probed.prompt, probed.options, options, state), probed.prompt
 
     def similarity(self, embeddings1: Array, embeddings2: Array) -> Array:
         """As the model's.

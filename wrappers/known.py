@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import wraps
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from mteb.models import SentenceTransformerEncoderWrapper
@@ -97,49 +98,60 @@ def known_inner(model: Any) -> Any:
     encode = getattr(type(model), "encode", None)
     inner = getattr(model, "__dict__", {}).get("model")
     known = encode in (SentenceTransformerEncoderWrapper.encode, InstructSentenceTransformerModel.encode)
-    as_made = not {"preprocess", "encode", "encode_query", "encode_document", "forward"} & vars(inner or object).keys()
-    return inner if known and as_made and hasattr(type(inner), "preprocess") else None
+    own = "preprocess" in getattr(inner, "__dict__", {})  # the user's, of which nothing is known
+    return inner if known and not own and hasattr(type(inner), "preprocess") else None
 
 
-_SAMPLED = 8  # numbers of each weight that a state looks at
+def state_of(model: Any, *wrappers: Any) -> Hashable | None:
+    """What else changes the numbers of a model of torch: all that it and its parts are made of, as they are now.
 
-
-def state_of(model: Any) -> Hashable | None:
-    """What else changes the numbers of a model of torch: its settings, and its weights as they are now.
-
-    Weights change in place while a model is trained, which their version counts; a sample of them shows changes that
-    go past it. None where they cannot be looked at (weights that are not in memory).
+    Weights change in place while a model is trained or edited, and so do settings; hooks and methods that are put on a
+    part count, too. None where they cannot be looked at (weights that are not in memory).
     """
     try:
-        return _state(model)
+        parts = [(name, *_part(part)) for name, part in model.named_modules()]
+        weights = [(name, *_sums(weight)) for name, weight in chain(model.named_parameters(), model.named_buffers())]
+        tokenizers = [_tokenizer(holder) for holder in (model, *wrappers)]
+        settings = [_plain(vars(wrapper)) for wrapper in wrappers]
+        return digest(repr(parts), repr(weights), repr(tokenizers), repr(settings), str(model.device))
     except (AttributeError, NotImplementedError, RuntimeError):
         return None
 
 
-def _state(model: Any) -> Hashable:
-    settings = (
-        repr(model),
-        repr(getattr(model, "tokenizer", None)),
-        getattr(model, "truncate_dim", None),
-        str(model.device),
-    )
-    weights = [
-        (name, str(weight.dtype), _version(weight), *_sample(weight)) for name, weight in model.state_dict().items()
+# What a call itself sets. Private names are caches, or are looked at by way of torch.
+_BY_CALL = {"training", "warnings_issued"}
+
+
+def _part(part: Any) -> tuple[Any, ...]:
+    hooks = [id(hook) for hooks in (part._forward_pre_hooks, part._forward_hooks) for hook in hooks.values()]
+    config = getattr(part, "config", None)
+    return type(part), _plain(vars(part)), hooks, repr(config)
+
+
+def _plain(values: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Settings that can be told by their values, and functions that are put in the place of others."""
+    plain = (bool, int, float, str, tuple, list, dict, set, type(None))
+    return [
+        (name, repr(value) if isinstance(value, plain) else str(id(value)))
+        for name, value in sorted(values.items())
+        if not (name.startswith("_") or name in _BY_CALL) and (isinstance(value, plain) or callable(value))
     ]
-    return digest(*settings[:2], repr(settings[2:]), repr(weights))
 
 
-def _version(weight: Any) -> int:
-    try:
-        return int(weight._version)
-    except RuntimeError:  # weights that were made in inference mode have none
-        return 0
+def _sums(weight: Any) -> tuple[Any, ...]:
+    import torch
 
-
-def _sample(weight: Any) -> list[float]:
     flat = weight.detach().reshape(-1)
-    sampled: list[float] = flat[:: max(1, len(flat) // _SAMPLED)][:_SAMPLED].float().tolist()
-    return sampled
+    sampled = flat[:: max(1, len(flat) // 8)][:8].float().tolist()  # in their order, which sums do not see
+    sums = [float(flat.sum(dtype=torch.float64)), float(flat.abs().sum(dtype=torch.float64))]
+    return str(weight.dtype), tuple(weight.shape), sums, sampled
+
+
+def _tokenizer(holder: Any) -> tuple[Any, ...]:
+    tokenizer = getattr(holder, "tokenizer", None)
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    steps = [getattr(backend, step, None) for step in ("normalizer", "pre_tokenizer", "post_processor")]
+    return repr(tokenizer), *(None if step is None else step.__getstate__() for step in steps)
 
 
 def with_preprocess(model: Any) -> Any:

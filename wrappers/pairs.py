@@ -97,20 +97,14 @@ class ProtocolCrossEncoder:
     def _space(self, kwargs: Mapping[str, Any]) -> Hashable | None:
         model: Any = self.model
         if isinstance(model, YesNoReranker):
-            settings: tuple[Any, ...] = (
-                model.instruction_of(kwargs["task_metadata"]),
-                model.prefix,
-                model.suffix,
-                model.room,
-            )
+            instruction: str = model.instruction_of(kwargs["task_metadata"])
         elif type(model).predict is CrossEncoderWrapper.predict:
-            settings = (model.query_prefix, model.passage_prefix)
+            instruction = ""
         else:
             return None
-        options = sorted((key, value) for key, value in kwargs.items() if key not in _COSMETIC)
-        state = state_of(model.model)
-        how = repr((settings, repr(getattr(model, "tokenizer", None)), options))
-        return None if state is None else STORE.space(model.model, how, state)
+        options = repr(sorted((key, value) for key, value in kwargs.items() if key not in _COSMETIC))
+        state = state_of(model.model, model)
+        return None if state is None else STORE.space(model.model, instruction, options, state)
 
 
 def _pair_keys(queries: Any, documents: Any) -> list[bytes]:

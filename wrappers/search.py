@@ -42,22 +42,19 @@ RUN_DEPTH = 128
 _SCORES_AT_ONCE = 5_000_000  # of queries that are searched to the end of the corpus
 
 
-def protocol_search(model: MTEBModels, excluded: Mapping[str, Set[str]], scope: object = None) -> ProtocolSearch:
+def protocol_search(model: MTEBModels, excluded: Mapping[str, Set[str]]) -> ProtocolSearch:
     """mteb's search over a model of any kind, with a run that holds what the protocol scores.
 
     Args:
         model: encoder, cross-encoder, or a model that brings its own search.
         excluded: query id -> documents that are removed from the query's ranking.
-        scope: an object that lives as long as one evaluation of one task; what a model computed within it can be given
-            again. Only models of which more is known share beyond it (``ProtocolEncoder``).
-
     Raises:
         TypeError: the model is of none of mteb's kinds.
     """
     if isinstance(model, SearchProtocol):
-        return OwnSearch(model, excluded, scope)
+        return OwnSearch(model, excluded)
     if isinstance(model, EncoderProtocol):
-        return EncoderSearch(model, excluded, scope)
+        return EncoderSearch(model, excluded)
     if isinstance(model, CrossEncoderProtocol):
         return CrossEncoderSearch(model, excluded)
     raise TypeError(f"expected an mteb encoder, cross-encoder or search model, got {type(model).__name__}")
@@ -66,7 +63,6 @@ def protocol_search(model: MTEBModels, excluded: Mapping[str, Set[str]], scope: 
 def search_corpus(
     model: MTEBModels,
     excluded: Mapping[str, Set[str]],
-    scope: object = None,
     *,
     corpus: Any,
     queries: Any,
@@ -76,7 +72,7 @@ def search_corpus(
     """A model's clean run over a whole corpus: query id -> the ``top_k`` best documents -> score.
 
     Args:
-        model, excluded, scope: as in ``protocol_search``.
+        model, excluded: as in ``protocol_search``.
         corpus, queries: data sets with the columns ``id`` and ``text``.
         top_k: the ranks that count, as in ``SearchProtocol.search``.
         kwargs: what mteb hands to ``index`` and ``search``.
@@ -85,7 +81,7 @@ def search_corpus(
         SearchError: a run that cannot be scored.
         TypeError: the model only reranks.
     """
-    searcher = protocol_search(model, excluded, scope)
+    searcher = protocol_search(model, excluded)
     if isinstance(searcher, CrossEncoderSearch):
         raise TypeError(f"{model.mteb_model_meta.name} is a cross-encoder, which cannot search a corpus: name another")
     searcher.index(corpus, **kwargs)
@@ -192,8 +188,8 @@ def _float32(ranked: Mapping[str, float], query: str, task: str) -> list[float]:
 class EncoderSearch(ProtocolSearch):
     """Exact search with an encoder: no deeper than needed, exact in its ties, and lean."""
 
-    def __init__(self, model: EncoderProtocol, excluded: Mapping[str, Set[str]], scope: object = None) -> None:
-        self.encoder = ProtocolEncoder(model, scope)
+    def __init__(self, model: EncoderProtocol, excluded: Mapping[str, Set[str]]) -> None:
+        self.encoder = ProtocolEncoder(model)
         self.excluded = excluded
 
     @property
@@ -257,8 +253,7 @@ class CrossEncoderSearch(ProtocolSearch, SearchCrossEncoderWrapper):
 class _Delegate:
     """Hands index and search on to a model that brings its own."""
 
-    def __init__(self, model: SearchProtocol, scope: object) -> None:
-        self.scope = scope
+    def __init__(self, model: SearchProtocol) -> None:
         self.encoders: list[ProtocolEncoder] = []
         self.model = self._with_protocol_encoders(model)
 
@@ -266,7 +261,7 @@ class _Delegate:
         """A copy in which the encoders that mteb's own wrappers hold are ours."""
         if isinstance(model, SearchEncoderWrapper):
             model = copy.copy(model)
-            model.model = ProtocolEncoder(model.model, self.scope)
+            model.model = ProtocolEncoder(model.model)
             self.encoders.append(model.model)
         elif isinstance(model, HybridSearch):
             model = copy.copy(model)
@@ -287,8 +282,8 @@ class _Delegate:
 class OwnSearch(ProtocolSearch, _Delegate):
     """The search that a model brings (BM25, multi-vector, hybrid, an index)."""
 
-    def __init__(self, model: SearchProtocol, excluded: Mapping[str, Set[str]], scope: object = None) -> None:
-        super().__init__(model, scope)
+    def __init__(self, model: SearchProtocol, excluded: Mapping[str, Set[str]]) -> None:
+        super().__init__(model)
         self.excluded = excluded
 
     @property

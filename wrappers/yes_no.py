@@ -41,7 +41,6 @@ class YesNoReranker:
     out, and the softmax over the two answers is taken in float32. The instruction is the task's query prompt.
 
     Attributes:
-        measures: after ``predict``, what it found of each pair: ``truncated_pairs``, whether it was cut.
         mteb_model_meta: metadata with the model's name and revision; what differs from the defaults counts as an
             experiment, so that its results have a folder of their own.
     """
@@ -88,7 +87,7 @@ class YesNoReranker:
         self.model = transformers.AutoModelForCausalLM.from_pretrained(model_name, **source, **model_kwargs)
         self.model.to(self.device).eval()
         self.instruction = instruction
-        self.measures: dict[str, Any] = {}
+        self._measures: dict[str, Any] = {}
         given = {"max_length": max_length, "system": system, "instruction": instruction, **model_kwargs}
         self.mteb_model_meta = _meta(type(self), model_name, revision, given)
 
@@ -121,7 +120,7 @@ class YesNoReranker:
         """
         from tqdm.auto import tqdm  # type: ignore[import-untyped]
 
-        self.measures = {}
+        self._measures = {}
         pairs = list(zip(_texts(inputs1), _texts(inputs2), strict=True))
         instruction = self.instruction_of(task_metadata)
         # Pairs of like length share a batch, so that little is padding; the longest come first, so that memory runs
@@ -135,8 +134,13 @@ class YesNoReranker:
             encoded = self._bodies(bodies)
             cut[batch] = [len(body) > self.room for body in encoded]
             scores[batch] = self._probabilities([self.prefix + body[: self.room] + self.suffix for body in encoded])
-        self.measures = {"truncated_pairs": cut}
+        self._measures = {"truncated_pairs": cut}
         return scores
+
+    @property
+    def measures(self) -> dict[str, Any]:
+        """What the last ``predict`` found of each pair: ``truncated_pairs``, whether it was cut."""
+        return self._measures
 
     @property
     def measured(self) -> dict[str, float]:

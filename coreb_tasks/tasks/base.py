@@ -14,7 +14,6 @@ from coreb_tasks import rules
 from coreb_tasks.data import UNRESOLVED, RetrievalData, load_subsets, pinned_hash, revision_of
 from coreb_tasks.data.predictions import Header, check_same, read_header, write_predictions
 from coreb_tasks.facts import SPLIT, Task
-from coreb_tasks.wrappers.encode_once import Scope
 from coreb_tasks.wrappers.search import CrossEncoderSearch, ProtocolSearch, protocol_search
 
 if TYPE_CHECKING:
@@ -48,7 +47,6 @@ class ProtocolRetrieval(AbsTaskRetrieval):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.protocol_data = {}
-        self._scope = Scope()
 
     def data_hash(self, subset: str) -> str | None:
         """sha256 of a subset's data version; None where it is not pinned and the data are not loaded."""
@@ -85,11 +83,10 @@ class ProtocolRetrieval(AbsTaskRetrieval):
     def unload_data(self) -> None:
         super().unload_data()
         self.protocol_data = {}
-        self._scope = Scope()
 
     def _evaluate_subset(self, model: MTEBModels, data_split: Any, **kwargs: Any) -> ScoresDict:
         subset = kwargs["hf_subset"]
-        searcher = protocol_search(model, self.protocol_data[subset].excluded, self._scope)
+        searcher = protocol_search(model, self.protocol_data[subset].excluded)
         try:
             self._check_before_search(searcher, subset, kwargs.get("prediction_folder"))
             scores: ScoresDict = super()._evaluate_subset(searcher, self._candidates(data_split, **kwargs), **kwargs)

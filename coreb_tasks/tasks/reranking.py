@@ -81,7 +81,6 @@ class ProtocolReranking(ProtocolRetrieval):
                 run: Run = search_corpus(
                     model,
                     data.excluded,
-                    self._scope,
                     corpus=data_split["corpus"],
                     queries=data_split["queries"],
                     top_k=self.pool_depth,

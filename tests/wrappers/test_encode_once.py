@@ -16,6 +16,7 @@ from mteb.models.instruct_wrapper import InstructSentenceTransformerModel
 from mteb.models.model_meta import ModelMeta
 from mteb.types import PromptType
 from sentence_transformers import SentenceTransformer
+from tokenizers.normalizers import Lowercase
 from torch.utils.data import DataLoader
 
 from coreb_tasks.data import load, load_subsets
@@ -127,6 +128,10 @@ def test_scores_are_those_of_a_run_without_it(encoder, monkeypatch):
 # What makes a difference
 
 
+def layer(inner):
+    return inner[0].auto_model.encoder.layer[0]
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -138,8 +143,19 @@ def test_scores_are_those_of_a_run_without_it(encoder, monkeypatch):
         lambda inner: [torch.nn.init.uniform_(weight) for weight in inner.parameters()],
         lambda inner: [weight.data.mul_(1.5) for weight in inner.parameters()],
         lambda inner: next(inner.parameters()).data.__setitem__((0, 0), 7.0),
+        lambda inner: next(inner.parameters()).data[101:124].zero_(),
+        lambda inner: setattr(inner.tokenizer.backend_tokenizer, "normalizer", Lowercase()),
+        lambda inner: inner[0].register_forward_hook(lambda *_: None),
+        lambda inner: setattr(inner[1], "forward", inner[1].forward),
+        lambda inner: setattr(layer(inner).attention.self, "scaling", 0.1),
+        lambda inner: setattr(layer(inner).output.LayerNorm, "eps", 0.1),
+        lambda inner: setattr(inner[0].auto_model.config, "is_decoder", True),
+        lambda inner: inner[0].auto_model.embeddings.position_ids.copy_(torch.arange(128).flip(0)),
     ],
-    ids=["length", "dimension", "precision", "pooling", "side", "weights", "data of weights", "first weight"],
+    ids=[
+        *("length", "dimension", "precision", "pooling", "side", "weights", "data of weights", "first weight"),
+        *("some weights", "normalizer", "hook", "method", "scaling", "epsilon", "configuration", "buffer"),
+    ],
 )
 def test_a_changed_model_encodes_anew(encoder, change):
     model = encoder()
@@ -229,7 +245,7 @@ class Unknown:
     similarity_pairwise = similarity
 
 
-def test_a_model_of_which_nothing_is_known_shares_nothing_between_tasks_or_evaluations():
+def test_a_model_of_which_nothing_is_known_shares_nothing():
     model = Unknown()
     data = load(TASKS[SAMPLES[1]])
     for _ in range(2):
@@ -238,13 +254,10 @@ def test_a_model_of_which_nothing_is_known_shares_nothing_between_tasks_or_evalu
         assert sorted(model.seen) == sorted([*data.queries.values(), *data.corpus.values()])
 
 
-@pytest.mark.real_data
-def test_a_model_of_which_nothing_is_known_shares_between_the_subsets_of_a_task(real_hub, monkeypatch):
-    monkeypatch.setenv("COREB_TASKS_DATA", str(real_hub))
-    model = Unknown()
-    task = mteb.get_task("CoREB-T2C-Search")
-    mteb.evaluate(model, task, cache=None, co2_tracker=False, show_progress_bar=False)
-    assert len(model.seen) == 1744 + 267
+def test_a_list_of_vectors_is_taken_row_by_row(encoder):
+    model = encoder()
+    model.run(SAMPLES[1], encode_kwargs={"convert_to_numpy": False})
+    assert model.rows == distinct(SAMPLES[1:2])
 
 
 def test_a_precision_with_ranges_of_its_own_is_left_alone(encoder):
@@ -284,6 +297,15 @@ def rows(*names):
 
 class Owner:
     pass
+
+
+def test_a_limit_that_is_lowered_lets_go(monkeypatch):
+    store, owner = Store(), Owner()
+    space = store.space(owner, "space")
+    store.put(space, rows("a", "b"))
+    monkeypatch.setenv("COREB_TASKS_CACHE_MB", "0")
+    assert store.get(space) == {}
+    assert store._total == 0
 
 
 def test_the_store_is_bounded_and_lets_go_of_what_was_used_longest_ago(monkeypatch):
@@ -355,10 +377,16 @@ def test_a_cross_encoder_scores_each_distinct_pair_once(folder):
     assert model.rows <= len(texts([name], "queries")) * len(texts([name], "corpus"))
     assert_same(model.run(name)[name][0], first)
     assert model.rows == 0
-    with torch.no_grad():
-        next(wrapper.model.parameters()).add_(1.0)
-    model.run(name)
-    assert model.rows > 0
+    changes = (
+        lambda: next(wrapper.model.parameters()).data.add_(1.0),
+        lambda: setattr(wrapper.model, "activation_fn", torch.nn.Tanh()),
+        lambda: wrapper.model.prompts.update(a="b"),
+        lambda: setattr(wrapper, "query_prefix", "q: "),
+    )
+    for change in changes:
+        change()
+        model.run(name)
+        assert model.rows > 0
 
 
 def test_pairs_share_where_the_instruction_is_the_same_and_measures_count_every_pair(folder):
