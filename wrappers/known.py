@@ -50,7 +50,7 @@ def watched(model: Any, *, probes: bool = False) -> Iterator[list[str]]:
 
     Every way to a prompt (mteb's tables, instructions, the model's own defaults) ends at ``preprocess``.
     """
-    inner = with_preprocess(model)
+    inner = _with_preprocess(model)
     watch = _Watch(inner, probes=probes)
     if inner is not None:
         _watch_preprocess(type(inner))
@@ -154,7 +154,7 @@ def _tokenizer(holder: Any) -> tuple[Any, ...]:
     return repr(tokenizer), *(None if step is None else step.__getstate__() for step in steps)
 
 
-def with_preprocess(model: Any) -> Any:
+def _with_preprocess(model: Any) -> Any:
     """The sentence-transformers model within mteb's wrappers, which may hold one another; None without one."""
     for _ in range(_WRAPPERS_DEEP):
         if hasattr(type(model), "preprocess"):

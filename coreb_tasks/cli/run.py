@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coreb_tasks.cli.console import fail
+from coreb_tasks.data.predictions import file_name
 from coreb_tasks.facts import FIRST_STAGE_VARIABLE, OVERALLS, TASKS
 
 if TYPE_CHECKING:
     from mteb.models import ModelMeta
     from mteb.results import ModelResult
 
-PREDICTIONS = "*_predictions.json"
+PREDICTIONS = file_name("*")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -133,8 +133,8 @@ def check_data(file: Path, found: Header, subset: str, tasks: Sequence[str], dat
     )
 
 
-def hash_of(run: Run) -> str:
-    """sha256 of a run."""
+def hash_of(run: Mapping[str, Any]) -> str:
+    """sha256 of a run, or of several by subset."""
     return sha256(json.dumps(run, sort_keys=True).encode()).hexdigest()
 
 

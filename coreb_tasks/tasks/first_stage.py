@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -227,7 +226,7 @@ class RunStage:
         if by_subset and missing:
             raise PredictionsError(self.place, f"has no run for subset {min(missing)}", "Give one for each subset.")
         self.runs = {subset: self._of_python(run[subset] if by_subset else run) for subset in subsets}
-        self.run_hash = sha256(json.dumps(self.runs, sort_keys=True).encode()).hexdigest()
+        self.run_hash = hash_of(self.runs)
 
     def _of_python(self, run: Any) -> dict[str, dict[str, float]]:
         """With ids as strings and numbers as floats, of which numpy has kinds of its own."""

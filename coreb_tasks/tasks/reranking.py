@@ -62,10 +62,8 @@ class ProtocolReranking(ProtocolRetrieval):
         self._pools = {}
 
     def _evaluate_subset(self, model: MTEBModels, data_split: Any, **kwargs: Any) -> ScoresDict:
-        subset = kwargs["hf_subset"]
         scores = super()._evaluate_subset(model, data_split, **kwargs)
-        depth = max(map(len, self._pools[subset].values()), default=0)
-        return rules.within_pool(scores, depth)
+        return rules.within_pool(scores, scores["pool_depth"])
 
     def _candidates(self, data_split: Any, **kwargs: Any) -> Any:
         subset, data = kwargs["hf_subset"], self.protocol_data[kwargs["hf_subset"]]
