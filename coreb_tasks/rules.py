@@ -17,6 +17,7 @@ _DIGITS = 5  # as mteb rounds
 
 # pytrec_eval's names of the metrics of a query, and mteb's
 _PYTREC = {"ndcg_cut": "ndcg", "map_cut": "map", "recall": "recall", "P": "precision", "success": "hit_rate"}
+PYTREC_MEASURES = tuple(_PYTREC)
 METRICS = (*_PYTREC.values(), "mrr")
 
 

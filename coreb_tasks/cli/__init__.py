@@ -10,13 +10,16 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from coreb_tasks import __version__
-from coreb_tasks.cli import check_results, report, run, stats, upstream
+from coreb_tasks.cli import check_results, export, export_run, report, run, score, stats, upstream
 from coreb_tasks.cli import list as list_
 
 SUBCOMMANDS: dict[str, ModuleType] = {
     "list": list_,
     "run": run,
     "report": report,
+    "score": score,
+    "export": export,
+    "export-run": export_run,
     "check-results": check_results,
     "stats": stats,
     "upstream": upstream,

@@ -5,6 +5,9 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Collection, Iterable, Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 def fail(subcommand: str, faults: Iterable[str]) -> int:
@@ -12,6 +15,20 @@ def fail(subcommand: str, faults: Iterable[str]) -> int:
     for fault in faults:
         print(f"coreb-tasks {subcommand}: {fault}", file=sys.stderr)
     return 1
+
+
+def warn(subcommand: str, warning: str) -> None:
+    """Print a warning on stderr."""
+    print(f"coreb-tasks {subcommand}: warning: {warning}", file=sys.stderr)
+
+
+def track(rows: Iterable[T], what: str) -> Iterable[T]:
+    """Rows, with a progress bar on stderr while they are worked through, where that is a terminal."""
+    from rich.console import Console
+    from rich.progress import track
+
+    console = Console(stderr=True)
+    return track(rows, what, console=console, transient=True, disable=not console.is_terminal)
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], numbers: Collection[int] = ()) -> None:

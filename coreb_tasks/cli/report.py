@@ -10,15 +10,7 @@ from typing import Any
 
 from coreb_tasks.cli.console import fail, print_table
 from coreb_tasks.cli.results import METADATA, ResultFileError, place, read_json, read_result, result_files
-from coreb_tasks.facts import MAIN_SCORE
-
-SHOWN = {
-    "queries": "n_queries",
-    "nDCG@10": MAIN_SCORE,
-    "Recall@10": "recall_at_10",
-    "MRR@10": "mrr_at_10",
-    "intrusion": "hard_negative_intrusion_at_10",
-}
+from coreb_tasks.cli.scores import SHOWN, cells, parts
 
 
 @dataclass(frozen=True)
@@ -96,12 +88,7 @@ def _model(file: Path) -> tuple[str, str]:
 
 def _rows(scores: Scores, *, slices: bool, name_run: bool) -> Iterator[list[str]]:
     head = [f"{scores.model} ({scores.run})" if name_run else scores.model, scores.task, scores.split, scores.subset]
-    yield [*head, *([""] if slices else []), *_cells(scores.values, "")]
+    yield [*head, *([""] if slices else []), *cells(scores.values)]
     if slices:
-        for name in dict.fromkeys(key.rsplit("/", 1)[0] for key in scores.values if "/" in key):
-            yield [*head, name, *_cells(scores.values, f"{name}/")]
-
-
-def _cells(values: dict[str, Any], prefix: str) -> list[str]:
-    cells = (values.get(prefix + key) for key in SHOWN.values())
-    return ["-" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.5f}" for value in cells]
+        for part in parts(scores.values):
+            yield [*head, part, *cells(scores.values, part)]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from difflib import get_close_matches
 from pathlib import Path
 
 from coreb_tasks.cli.console import fail
 from coreb_tasks.data import DataError
-from coreb_tasks.facts import SUITES, TASKS
+from coreb_tasks.facts import SUITES
+from coreb_tasks.facts.find import UnknownTaskError, find_task
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,12 +35,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _faults(options: argparse.Namespace) -> list[str]:
-    faults = [f"unknown task {name}{_closest(name)}" for name in options.tasks if name not in TASKS]
-    faults += [
-        f"{name} reranks what a run found, which no data set holds: name {facts.reranks}"
-        for name, facts in TASKS.items()
-        if name in options.tasks and facts.reranks is not None
-    ]
+    faults = []
+    for name in options.tasks:
+        try:
+            find_task(name)
+        except UnknownTaskError as error:
+            faults.append(str(error))
     if not re.fullmatch(r"\w[\w.-]*", options.namespace, re.ASCII):
         faults.append(f"--namespace {options.namespace!r} is no name of a user or an organisation on the hub")
     if options.out.is_dir() and any(options.out.iterdir()):
@@ -48,11 +48,6 @@ def _faults(options: argparse.Namespace) -> list[str]:
     elif options.out.exists() and not options.out.is_dir():
         faults.append(f"{options.out} is a file; expected a new or an empty folder")
     return faults
-
-
-def _closest(name: str) -> str:
-    close = get_close_matches(name, TASKS, n=1)
-    return f", did you mean {close[0]}?" if close else "; `coreb-tasks list` shows the names"
 
 
 def _say(line: str) -> None:

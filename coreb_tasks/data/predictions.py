@@ -74,23 +74,34 @@ def read_predictions(file: Path) -> Predictions:
         PredictionsError: it is none, or names a query or a document twice.
     """
     try:
-        content = json.loads(file.read_text(encoding="utf-8"), object_pairs_hook=_object)
+        content = parse_json(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise PredictionsError(str(file), f"cannot be read as predictions of mteb ({error})") from error
+    return parse_predictions(content, str(file))
+
+
+def parse_json(text: str | bytes) -> Any:
+    """JSON in which ``refuse_repeated`` finds the keys that stand twice. Raises ValueError and RecursionError."""
+    return json.loads(text, object_pairs_hook=_object)
+
+
+def parse_predictions(content: Any, place: str) -> Predictions:
+    """Predictions from the parsed JSON of a file. Raises PredictionsError as ``read_predictions``."""
     try:
-        model, ours = content.pop(MODEL), content.pop(DATA, {})
+        model, ours = content[MODEL], content.get(DATA, {})
         known = {key: ours[key] for key in ("experiment", "task", "data_hash", "run_hash") if key in ours}
         header = Header(model["model_name"], model["revision"], **known)
-        _refuse_repeated(content, "a subset")
-        for subset, splits in content.items():
-            _refuse_repeated(splits, f"subset {subset}: a split")
+        refuse_repeated(content, "a subset")
+        subsets = {subset: splits for subset, splits in content.items() if subset not in (MODEL, DATA)}
+        for subset, splits in subsets.items():
+            refuse_repeated(splits, f"subset {subset}: a split")
         runs = {
             subset: {split: _run(run, f"subset {subset}, split {split}") for split, run in splits.items()}
-            for subset, splits in content.items()
+            for subset, splits in subsets.items()
         }
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise PredictionsError(
-            str(file),
+            place,
             f"not a prediction file of mteb ({type(error).__name__}: {error})",
             f"Expected {MODEL} with model_name and revision, and subset -> split -> query -> document -> score.",
         ) from error
@@ -184,9 +195,9 @@ def check_run(run: Run, data: RetrievalData, place: str) -> None:
 
 
 def _run(run: Any, place: str) -> dict[str, dict[str, float]]:
-    _refuse_repeated(run, f"{place}: a query")
+    refuse_repeated(run, f"{place}: a query")
     for query, scores in run.items():
-        _refuse_repeated(scores, f"{place}, query {query!r}: a document")
+        refuse_repeated(scores, f"{place}, query {query!r}: a document")
     return {query: dict(scores.items()) for query, scores in run.items()}
 
 
@@ -203,6 +214,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return repeated
 
 
-def _refuse_repeated(found: Any, what: str) -> None:
+def refuse_repeated(found: Any, what: str) -> None:
+    """Refuse what ``parse_json`` read from an object that has a key twice. Raises ValueError that names the key."""
     if isinstance(found, _WithRepeatedKey):
         raise ValueError(f"{what} stands twice: {found['repeated']!r}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from datasets import Dataset
 from mteb.abstasks import AbsTaskRetrieval
 
-from coreb_tasks import rules
+from coreb_tasks import rules, scoring
 from coreb_tasks.data import UNRESOLVED, RetrievalData, load_subsets, pinned_hash, revision_of
 from coreb_tasks.data.predictions import Header, check_same, read_header, write_predictions
 from coreb_tasks.facts import SPLIT, Task
@@ -173,37 +173,17 @@ class ProtocolRetrieval(AbsTaskRetrieval):
             hf_split, hf_subset: which data they are of.
         """
         data = self.protocol_data[hf_subset]
-        ranked = {query: rules.ranking(results[query]) for query in scores}
-        relevant = {query: [d for d, grade in qrels[query].items() if grade > 0] for query in scores}
-        intruded = {q: rules.hard_negative_intrudes(ranked[q], data.qrels[q], self.relevance_level) for q in scores}
-
-        def metrics_of(query: str) -> dict[str, float]:
-            return rules.query_metrics(scores[query], ranked[query], relevant[query])
-
-        def summary(queries: list[str]) -> dict[str, float]:
-            return {
-                **rules.mean_metrics([{**metrics[q], **compared[q]} for q in queries]),
-                **rules.intrusion_rate(intruded[q] for q in queries),
-                "n_queries": len(queries),
-            }
-
-        answerable = [query for query in scores if relevant[query]]
-        parts = dict(data.slices)
-        if 0 < len(answerable) < len(scores):
-            parts["positive_only"] = answerable
-        in_a_part = dict.fromkeys(query for queries in parts.values() for query in queries)
-        metrics = {query: metrics_of(query) for query in (scores if self.facts.reranks else in_a_part)}
+        metrics = scoring.by_query(scores, results, qrels)
         compared = self._compared(metrics, qrels, hf_subset)
+        metrics = {query: {**own, **compared[query]} for query, own in metrics.items()}
+        queries = scoring.query_scores(results, data, self.relevance_level, metrics)
         provenance = {"relevance_level": self.relevance_level, "data_hash": data.data_hash}
         if data.commit is not None:
             provenance["dataset_commit"] = data.commit
         return {
-            **(rules.mean_metrics(list(compared.values())) if compared else {}),
-            **rules.intrusion_rate(intruded.values()),
-            "n_queries": len(scores),
-            "n_queries_answered": sum(bool(results[query]) for query in scores),
-            "n_queries_without_positive": len(scores) - len(answerable),
-            **{f"{part}/{key}": value for part, queries in parts.items() for key, value in summary(queries).items()},
+            **rules.mean_metrics(list(compared.values())),
+            **scoring.counts(queries),
+            **scoring.parts(queries, data.slices),
             **provenance,
         }
 

@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-import pytrec_eval
-
-from coreb_tasks import rules
+from coreb_tasks import rules, scoring
 from coreb_tasks.data import RetrievalData
 from coreb_tasks.data.predictions import Run, hash_of
 from coreb_tasks.facts import FIRST_STAGE_VARIABLE
@@ -130,8 +128,8 @@ class ProtocolReranking(ProtocolRetrieval):
     ) -> dict[str, dict[str, float]]:
         """The first stage's own metrics, the differences to them, and the most that sorting the pool can reach."""
         pools = self._pools[subset]
-        first = _metrics(pools, qrels)
-        ceiling = _metrics({query: rules.ideal_order(pool, qrels[query]) for query, pool in pools.items()}, qrels)
+        ideal = {query: rules.ideal_order(pool, qrels[query]) for query, pool in pools.items()}
+        first, ceiling = (scoring.metrics(run, qrels, cut_offs=(10,)) for run in (pools, ideal))
         return {
             query: {
                 **{f"first_stage/{key}": first[query][key] for key in COMPARED},
@@ -160,16 +158,3 @@ class ProtocolReranking(ProtocolRetrieval):
             ),
             None,
         )
-
-
-def _metrics(run: Run, qrels: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, float]]:
-    """Metrics of each judged query by mteb's names, by the same library and the same order of ties as mteb's."""
-    measures = {"ndcg_cut.10", "recall.10"}
-    evaluated = pytrec_eval.RelevanceEvaluator(dict(qrels), measures).evaluate({q: dict(run[q]) for q in qrels})
-    nothing = {measure.replace(".", "_"): 0.0 for measure in measures}
-    return {
-        query: rules.query_metrics(
-            evaluated.get(query, nothing), rules.ranking(run[query]), [d for d, grade in judged.items() if grade > 0]
-        )
-        for query, judged in qrels.items()
-    }

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
+from coreb_tasks.interop.folders import new_folder
 from coreb_tasks.upstream import hub, modules, readme
 from coreb_tasks.upstream.stock import StockTask, as_stock, write_statistics
 
@@ -29,17 +29,13 @@ def write(out: Path, names: Sequence[str], namespace: str, progress: Callable[[s
     import datasets
 
     datasets.disable_progress_bars()
-    out.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=out, prefix=".unfinished-") as unfinished:
-        folder = Path(unfinished)
+    with new_folder(out, last=README) as folder:
         tasks = []
         for number, name in enumerate(names, start=1):
             progress(f"{name} ({number} of {len(names)})")
             tasks.append(_write_task(folder, name, namespace))
         _write_modules(folder / "mteb", tasks)
         _write_text(folder / README, readme.readme(tasks))
-        for entry in sorted(folder.iterdir(), key=lambda entry: entry.name == README):
-            entry.rename(out / entry.name)
 
 
 def _write_task(folder: Path, name: str, namespace: str) -> StockTask:

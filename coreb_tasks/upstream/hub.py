@@ -3,41 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from coreb_tasks.facts import SPLIT
+from coreb_tasks.interop import hub
 from coreb_tasks.upstream.stock import StockTask
-
-CONFIGS = ("corpus", "queries", "qrels")
 
 
 def write_tables(folder: Path, task: StockTask) -> None:
     """Write the configs of every subset as parquet."""
     for subset, splits in task.dataset.items():
-        for config, table in _tables(splits[SPLIT]).items():
-            file = folder / _file(_config(subset, config))
-            file.parent.mkdir(parents=True, exist_ok=True)
-            table.to_parquet(file)
+        split = splits[SPLIT]
+        hub.write_tables(folder, subset, split["corpus"], split["queries"], split["relevant_docs"])
 
 
 def card(task: StockTask) -> str:
     """The README.md: configs and licence for the hub, where the data come from and what was done to them."""
-    from huggingface_hub import DatasetCardData
-
-    names = [_config(subset, config) for subset in task.sizes for config in CONFIGS]
-    data_files = {name: [{"split": SPLIT, "path": _file(name)}] for name in names}
     licence = task.metadata["license"]
-    front = DatasetCardData(
-        license="unknown" if licence == "not specified" else licence,
-        task_categories=["text-retrieval"],
-        tags=["mteb"],
-        configs=[{"config_name": name, "data_files": files} for name, files in data_files.items()],
-    )
     lines = [
-        "---",
-        front.to_yaml().strip(),
-        "---",
-        "",
+        hub.front_matter(task.sizes, licence),
         f"# {task.name}",
         "",
         task.metadata["description"],
@@ -80,28 +63,3 @@ def _notes(task: StockTask) -> list[str]:
             "strips it before it encodes them, so that an encoder sees them without it (indentation of a first line)."
         )
     return notes
-
-
-def _tables(split: dict[str, Any]) -> dict[str, Any]:
-    """Config -> its rows, as a ``datasets.Dataset``."""
-    from datasets import Dataset
-
-    rows = [
-        (query, document, grade)
-        for query, judged in split["relevant_docs"].items()
-        for document, grade in judged.items()
-    ]
-    queries, documents, grades = zip(*rows, strict=True)
-    return {
-        "corpus": split["corpus"].rename_column("id", "_id"),
-        "queries": split["queries"].rename_column("id", "_id"),
-        "qrels": Dataset.from_dict({"query-id": queries, "corpus-id": documents, "score": grades}),
-    }
-
-
-def _config(subset: str, config: str) -> str:
-    return config if subset == "default" else f"{subset}-{config}"
-
-
-def _file(config: str) -> str:
-    return f"{config}/{SPLIT}.parquet"
