@@ -5,6 +5,7 @@ import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # no test may call the network
@@ -101,6 +102,23 @@ def hub(tmp_path, monkeypatch):
     hub.write()
     hub.pin("T2C", "C2C")
     return hub
+
+
+@pytest.fixture(scope="session")
+def random_run():
+    """A run over some data, with ties, excluded documents, and the first query missing."""
+
+    def random_run(data, depth, seed=0):
+        chance = np.random.default_rng(seed)
+        documents = list(data.corpus)
+        run = {}
+        for query in list(data.queries)[1:]:
+            found = chance.permutation(documents)[:depth].tolist()
+            found += [d for d in [*data.qrels[query], *data.excluded.get(query, ())] if d not in found]
+            run[query] = dict(zip(found, map(float, chance.integers(0, 50, len(found))), strict=True))
+        return run
+
+    return random_run
 
 
 @pytest.fixture(scope="session")

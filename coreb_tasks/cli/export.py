@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
         subsets = find_subsets(task, options.subset)
     except UnknownTaskError as error:
         return fail("export", [str(error)])
-    from coreb_tasks.interop.export import INFO, export
+    from coreb_tasks.interop.exports import INFO, export
 
     try:
         export(task, options.kind, options.out, subsets, progress=track)

@@ -20,9 +20,9 @@ from coreb_tasks import scoring
 from coreb_tasks.data import DataError, PredictionsError, RetrievalData, load_subsets
 from coreb_tasks.facts import Task
 from coreb_tasks.facts.find import UnknownTaskError, find_subsets, find_task
-from coreb_tasks.interop.beir import BeirData, beir_data
-from coreb_tasks.interop.beir import beir_results as _beir_results
-from coreb_tasks.interop.export import export as _export
+from coreb_tasks.interop.dictionaries import BeirData, beir_data
+from coreb_tasks.interop.dictionaries import beir_results as _beir_results
+from coreb_tasks.interop.exports import export as _export
 from coreb_tasks.interop.qrels import read_qrels
 from coreb_tasks.interop.runs import read_run as _read_run
 from coreb_tasks.interop.runs import take_run

@@ -78,7 +78,7 @@ def read_run(
     if file.is_dir():
         return _read_folder(file, task, data, progress)
     with ExitStack() as stack:
-        lines = stack.enter_context(_open(file))
+        lines = _open(file, stack)
         try:
             if not lines.peek(1):
                 raise PredictionsError(str(file), "the file is empty, expected a run", ADVICE)
@@ -89,14 +89,14 @@ def read_run(
             raise PredictionsError(str(file), f"cannot be read ({type(error).__name__}: {error})", ADVICE) from error
 
 
-def _open(file: Path) -> BufferedReader:
+def _open(file: Path, stack: ExitStack) -> BufferedReader:
     try:
-        stream = file.open("rb")
+        stream = stack.enter_context(file.open("rb"))
     except OSError as error:
         raise PredictionsError(str(file), f"cannot be read ({error})", "Name a run file that exists.") from error
     if stream.peek(2)[:2] != b"\x1f\x8b":
         return stream
-    return BufferedReader(gzip.open(stream), 1 << 20)
+    return stack.enter_context(BufferedReader(stack.enter_context(gzip.open(stream)), 1 << 20))
 
 
 def _starts_json(lines: BufferedReader) -> bool:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
-from xml.sax.saxutils import escape as escape_xml
-from xml.sax.saxutils import quoteattr
 
 from coreb_tasks import __version__, rules
-from coreb_tasks.data import DataError, RetrievalData, load_subsets
+from coreb_tasks.data import RetrievalData, load_subsets
 from coreb_tasks.facts import SPLIT, Task
 from coreb_tasks.interop import hub
-from coreb_tasks.interop.beir import beir_data
+from coreb_tasks.interop.dictionaries import beir_data
 from coreb_tasks.interop.folders import new_folder
 from coreb_tasks.interop.names import Names, names
 
@@ -25,7 +22,6 @@ Progress = Callable[[Sequence[T], str], Iterable[T]]  # is handed rows and what 
 INFO = "coreb_tasks.json"
 # Characters that some readers of lines take for the end of one: JSON may write them as escapes.
 _LINE_ENDS = {ord(character): f"\\u{ord(character):04x}" for character in "\x85\u2028\u2029"}
-_NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
 def export(
@@ -120,8 +116,8 @@ def _write_trec(
     (folder / "corpus").mkdir()
     lines = map(_json_line, progress(documents, f"{subset}: documents"))
     _write_lines(folder / "corpus" / "documents.jsonl", lines)
-    topics = [_topic(known.queries[query], text) for query, text in data.queries.items()]
-    _write_lines(folder / "topics.xml", ["<topics>", *progress(topics, f"{subset}: queries"), "</topics>"])
+    topics = [{"id": known.queries[query], "title": text} for query, text in data.queries.items()]
+    _write_lines(folder / "topics.jsonl", map(_json_line, progress(topics, f"{subset}: queries")))
     for ending, judgments in _judgments(data, level, known).items():
         _write_lines(folder / f"qrels{ending}.txt", (f"{query} 0 {document} {g}" for query, document, g in judgments))
 
@@ -151,19 +147,6 @@ def _judgments(data: RetrievalData, level: int, known: Names) -> dict[str, list[
         ]
         for ending, qrels in (("", data.qrels), ("-binary", rules.at_level(data.qrels, level)))
     }
-
-
-def _topic(name: str, text: str) -> str:
-    unfit = _NOT_IN_XML.search(text)
-    if unfit:
-        raise DataError(
-            "topics.xml",
-            f"the text of query {name!r} has the character {unfit[0]!r}, which XML cannot hold",
-            "Export as beir or mteb.",
-        )
-    # A carriage return that is not escaped is read as a line feed.
-    number, query = quoteattr(name), escape_xml(text, {"\r": "&#13;"})
-    return f"<topic number={number}><query>{query}</query></topic>"
 
 
 def _card(task: Task, data: Mapping[str, RetrievalData]) -> str:
