@@ -1,6 +1,6 @@
 """Scoring of a large run against reading it: 10,000 queries x 1,000 results, as TREC and as BEIR's JSON.
 
-    python benchmarks/scoring.py [QUERIES] [RESULTS]
+    python benchmarks/scoring.py [QUERIES RESULTS]
 
 Prints seconds and the ratio of the whole (reading and scoring) to reading alone, measured one after the other.
 """
@@ -47,9 +47,7 @@ def write_runs(folder: Path, data: RetrievalData, results: int) -> list[Path]:
 
 
 def main() -> None:
-    queries, results = (
-        (int(given) for given in (*sys.argv[1:], "10000", "1000")[:2]) if sys.argv[1:] else (10_000, 1_000)
-    )
+    queries, results = map(int, sys.argv[1:]) if sys.argv[1:] else (10_000, 1_000)
     data = synthetic(queries)
     with tempfile.TemporaryDirectory() as folder:
         for file in write_runs(Path(folder), data, results):

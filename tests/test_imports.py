@@ -12,7 +12,7 @@ import pytest
 import coreb_tasks
 
 HEAVY = ["mteb", "torch", "datasets", "transformers", "sentence_transformers", "pandas", "pyarrow"]
-LIGHT = ["facts", "data", "task_metadata", "cli", "cli.report", "cli.check_results", "cli.upstream"]
+LIGHT = ["facts", "data", "task_metadata", "cli", "cli.report", "cli.check_results", "cli.score", "interop", "scoring", "cli.upstream"]
 
 
 def modules():
