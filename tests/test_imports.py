@@ -12,8 +12,18 @@ import pytest
 import coreb_tasks
 
 HEAVY = ["mteb", "torch", "datasets", "transformers", "sentence_transformers", "pandas", "pyarrow"]
-LIGHT = ["facts", "data", "task_metadata", "scoring", "interop", "cli", "cli.report", "cli.score", "cli.upstream"]
-LIGHT += ["cli.check_results"]
+LIGHT = [
+    "facts",
+    "data",
+    "task_metadata",
+    "scoring",
+    "interop",
+    "cli",
+    "cli.report",
+    "cli.score",
+    "cli.check_results",
+    "cli.upstream",
+]
 
 
 def modules():
