@@ -113,12 +113,8 @@ def score(run: Run, data: RetrievalData, level: int) -> dict[str, QueryScores]:
 
 def summary(queries: Mapping[str, QueryScores]) -> dict[str, Any]:
     """A result's scores over all queries: the mean of every metric, intrusion, and numbers of queries."""
-    return {**rules.mean_metrics([scores.metrics for scores in queries.values()]), **counts(queries)}
-
-
-def counts(queries: Mapping[str, QueryScores]) -> dict[str, Any]:
-    """Intrusion and numbers of queries, as a result names them (docs/scores.md)."""
     return {
+        **rules.mean_metrics([scores.metrics for scores in queries.values()]),
         **rules.intrusion_rate(scores.intruded for scores in queries.values()),
         "n_queries": len(queries),
         "n_queries_answered": sum(scores.retrieved > 0 for scores in queries.values()),

@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         task = find_task(options.task)
         data = load_subsets(task, find_subsets(task, options.subset))
-        scored = [_score(file, task, data) for file in options.runs]
+        scored = [_score(file, task, data) for file in track(options.runs, "scoring")]
         if options.json:
             _write_json(options.json, task, scored)
         if options.per_query:
@@ -71,7 +71,9 @@ def run(options: argparse.Namespace) -> int:
 
 def _faults(options: argparse.Namespace) -> list[str]:
     files = {name: getattr(options, name) for name in ("json", "per_query") if getattr(options, name)}
-    faults = [f"{file} exists; name a new file" for file in files.values() if file != STDOUT and Path(file).exists()]
+    outputs = [Path(file) for file in files.values() if file != STDOUT]
+    faults = [f"{file} exists; name a new file" for file in outputs if file.exists()]
+    faults += [f"{file}: there is no folder {file.parent}" for file in outputs if not file.parent.is_dir()]
     if len(files) == 2 and len(set(files.values())) == 1:
         faults.append(
             f"--json and --per-query both write to {'the terminal' if options.json == STDOUT else options.json}"
@@ -84,7 +86,7 @@ def _score(file: Path, task: Task, data: Mapping[str, RetrievalData]) -> Scored:
     from coreb_tasks.interop.runs import read_run
     from coreb_tasks.interop.scores import subset_scores
 
-    read = read_run(file, task, data, progress=lambda lines: track(lines, file.name))
+    read = read_run(file, task, data)
     for warning in read.warnings:
         warn("score", warning)
     queries = {

@@ -15,7 +15,7 @@ from coreb_tasks.data.errors import PredictionsError
 from coreb_tasks.data.retrieval import RetrievalData
 
 Run = Mapping[str, Mapping[str, float]]
-_LARGEST = 3.4e38  # in single precision, in which scores are compared
+TOO_LARGE = 2.0**128 - 2.0**103  # in single precision, in which scores are compared, this is infinite
 MODEL, DATA = "mteb_model_meta", "coreb_tasks"  # the keys of mteb's header and of ours, beside the subsets
 
 
@@ -88,7 +88,7 @@ def parse_json(text: str | bytes) -> Any:
 def parse_predictions(content: Any, place: str) -> Predictions:
     """Predictions from the parsed JSON of a file. Raises PredictionsError as ``read_predictions``."""
     try:
-        model, ours = content[MODEL], content.get(DATA, {})
+        model, ours = content[MODEL], content.get(DATA) or {}
         known = {key: ours[key] for key in ("experiment", "task", "data_hash", "run_hash") if key in ours}
         header = Header(model["model_name"], model["revision"], **known)
         refuse_repeated(content, "a subset")
@@ -136,10 +136,12 @@ def check_data(file: Path, found: Header, subset: str, tasks: Sequence[str], dat
     there = found.data_hash.get(subset, data_hash)
     if found.task in (None, *tasks) and there == data_hash:
         return
+    held, expected = f"predictions for {found.task}", tasks[0]
+    if there != data_hash:
+        held, expected = f"{held} on data with hash {there[:12]}", f"{expected} on data with hash {data_hash[:12]}"
     raise PredictionsError(
         str(file),
-        f"holds predictions for {found.task} on data with hash {there[:12]}, "
-        f"expected {tasks[0]} on data with hash {data_hash[:12]} (subset {subset})",
+        f"holds {held}, expected {expected} (subset {subset})",
         f"Run {tasks[0]} with --prediction-folder, in another folder or after removing this file.",
     )
 
@@ -156,7 +158,7 @@ def write_predictions(file: Path, header: Header, subset: str, split: str, run: 
         PredictionsError: the file that is there is of another model or other data.
     """
     runs: dict[str, dict[str, Any]] = {}
-    data_hash, run_hash = dict(header.data_hash), {subset: hash_of(run)}
+    data_hash, run_hash = dict(header.data_hash), dict(header.run_hash)
     if file.exists():
         there = read_predictions(file)
         check_same(file, header, there.header)
@@ -186,7 +188,7 @@ def check_run(run: Run, data: RetrievalData, place: str) -> None:
         for document, score in scores.items():
             if document not in data.corpus:
                 raise PredictionsError(place, f"candidate {document!r} of query {query!r} is not in the corpus")
-            if isinstance(score, bool) or not isinstance(score, int | float) or not abs(score) < _LARGEST:
+            if isinstance(score, bool) or not isinstance(score, int | float) or not abs(score) < TOO_LARGE:
                 raise PredictionsError(
                     place,
                     f"the score of query {query!r} and document {document!r} is {score!r}, "

@@ -22,8 +22,9 @@ def find_task(name: str) -> Task:
         parts = ", ".join(OVERALLS[name].parts)
         raise UnknownTaskError(f"{name} is a score over tasks and has no data of its own; name one of {parts}")
     if name not in TASKS:
-        close = get_close_matches(name, TASKS, n=1)
-        hint = f", did you mean {close[0]}?" if close else "; `coreb-tasks list` shows the names"
+        by_letters = {known.lower(): known for known in TASKS}
+        close = get_close_matches(name.lower(), by_letters, n=1)
+        hint = f", did you mean {by_letters[close[0]]}?" if close else "; `coreb-tasks list` shows the names"
         raise UnknownTaskError(f"unknown task {name}{hint}")
     task = TASKS[name]
     if task.reranks is not None:

@@ -61,15 +61,15 @@ def export(
             home.mkdir(exist_ok=True)
             known = names(of_subset, kind)
             write_subset(home, subset, of_subset, task.benchmark.relevance_level, known, progress)
-            infos[subset] = _info(task, subset, of_subset, known)
+            infos[subset] = _info(task, kind, subset, of_subset, known)
             if not in_one_folder:
                 _write_json(home / INFO, infos[subset])
         if kind == "mteb":
-            _write_lines(folder / "README.md", [_card(task, data)])
+            _write_lines(folder / "README.md", [_card(task, folder)])
         _write_json(folder / INFO, next(iter(infos.values())) if len(infos) == 1 else {"subsets": infos})
 
 
-def _info(task: Task, subset: str, data: RetrievalData, known: Names) -> dict[str, Any]:
+def _info(task: Task, kind: str, subset: str, data: RetrievalData, known: Names) -> dict[str, Any]:
     level = task.benchmark.relevance_level
     return {
         "task": task.name,
@@ -84,7 +84,7 @@ def _info(task: Task, subset: str, data: RetrievalData, known: Names) -> dict[st
         "documents": len(data.corpus),
         "queries": len(data.queries),
         "judgments": sum(map(len, data.qrels.values())),
-        "query_id_prefix": known.query_prefix,
+        "query_id_prefix": known.beir_prefix if kind == "beir" else "",
         "excluded": {
             known.queries[query]: sorted(known.documents[document] for document in documents)
             for query, documents in data.excluded.items()
@@ -149,11 +149,11 @@ def _judgments(data: RetrievalData, level: int, known: Names) -> dict[str, list[
     }
 
 
-def _card(task: Task, data: Mapping[str, RetrievalData]) -> str:
+def _card(task: Task, folder: Path) -> str:
     benchmark = task.benchmark
     grades = "".join(f"- {grade}: {meaning}\n" for grade, meaning in benchmark.grades.items())
     return (
-        f"{hub.front_matter(data, benchmark.license)}\n# {task.name}\n\n{task.description}\n\n"
+        f"{hub.front_matter(folder, benchmark.license)}\n# {task.name}\n\n{task.description}\n\n"
         f"The data of `{task.path}`, split `{task.release}`, in the layout of mteb's retrieval tasks, with all grades:"
         f"\n\n{grades}\n"
         f"A grade of {benchmark.relevance_level} or more counts as 1, every other as 0, in every metric. mteb's own "

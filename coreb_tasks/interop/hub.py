@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,9 @@ JUDGMENT = ("query-id", "corpus-id", "score")  # the columns of judgments, as in
 
 def write_tables(folder: Path, subset: str, corpus: Any, queries: Any, qrels: Mapping[str, Mapping[str, int]]) -> None:
     """Write the configs of a subset.
+
+    Files have a hash of their content in their names: ``datasets`` keeps what it prepared of a folder by the folder's
+    own name and the names of its files, and would hand out one data set for another.
 
     Args:
         folder: of the data set.
@@ -30,30 +34,26 @@ def write_tables(folder: Path, subset: str, corpus: Any, queries: Any, qrels: Ma
         queries.rename_column("id", "_id"),
         Dataset.from_dict(judgments),
     )
-    for config, table in zip(CONFIGS, tables, strict=True):
-        file = folder / _file(_config(subset, config))
-        file.parent.mkdir(parents=True, exist_ok=True)
-        table.to_parquet(file)
+    for kind, table in zip(CONFIGS, tables, strict=True):
+        config = kind if subset == "default" else f"{subset}-{kind}"
+        (folder / config).mkdir(parents=True, exist_ok=True)
+        written = folder / config / f"{SPLIT}.parquet"
+        table.to_parquet(written)
+        digest = sha256(written.read_bytes()).hexdigest()
+        written.rename(written.with_stem(f"{SPLIT}-{digest[:12]}"))
 
 
-def front_matter(subsets: Iterable[str], licence: str) -> str:
-    """The head of the README.md: configs and licence, as the hub reads them."""
+def front_matter(folder: Path, licence: str) -> str:
+    """The head of the README.md: licence, and the configs that were written to a folder, as the hub reads them."""
     from huggingface_hub import DatasetCardData
 
-    names = [_config(subset, config) for subset in subsets for config in CONFIGS]
-    data_files = {name: [{"split": SPLIT, "path": _file(name)}] for name in names}
+    files = {file.parent.name: file.relative_to(folder).as_posix() for file in sorted(folder.glob("*/*.parquet"))}
     front = DatasetCardData(
         license="unknown" if licence == "not specified" else licence,
         task_categories=["text-retrieval"],
         tags=["mteb"],
-        configs=[{"config_name": name, "data_files": files} for name, files in data_files.items()],
+        configs=[
+            {"config_name": config, "data_files": [{"split": SPLIT, "path": file}]} for config, file in files.items()
+        ],
     )
     return f"---\n{front.to_yaml().strip()}\n---\n"
-
-
-def _config(subset: str, config: str) -> str:
-    return config if subset == "default" else f"{subset}-{config}"
-
-
-def _file(config: str) -> str:
-    return f"{config}/{SPLIT}.parquet"

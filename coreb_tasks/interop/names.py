@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import quote, unquote
@@ -33,22 +33,27 @@ class Names:
 
     Attributes:
         queries, documents: our id -> the id in the file.
-        query_prefix: what the ids of all queries begin with in the file and not in the data, or "".
+        beir_prefix: what the ids of all queries begin with in BEIR's files and not in the data, or "".
     """
 
     queries: Mapping[str, str]
     documents: Mapping[str, str]
-    query_prefix: str = ""
+    beir_prefix: str
 
     @cached_property
     def query_of(self) -> dict[str, str]:
-        """Id in a file -> our id. Ids as they are in the data are understood too."""
-        return {query: query for query in self.queries} | {name: query for query, name in self.queries.items()}
+        """Id in a file -> our id. The ids of the data, and those of other formats' exports, are understood too."""
+        known = {form: query for query in self.queries for form in self._forms(query)}
+        return known | {name: query for query, name in self.queries.items()}
+
+    def _forms(self, query: str) -> Iterator[str]:
+        for form in (escape(query), query):
+            yield from (self.beir_prefix + form, form)
 
     @cached_property
     def document_of(self) -> dict[str, str]:
         """As ``query_of``, for documents."""
-        known = {document: document for document in self.documents}
+        known = {form: document for document in self.documents for form in (escape(document), document)}
         return known | {name: document for document, name in self.documents.items()}
 
 
@@ -61,17 +66,21 @@ def names(data: RetrievalData, kind: str) -> Names:
     Raises:
         DataError: an id that the format cannot hold.
     """
+    prefix = _beir_prefix(data)
     if kind == "trec":
-        return Names({query: escape(query) for query in data.queries}, {d: escape(d) for d in data.corpus})
-    prefix = _prefix(data) if kind == "beir" else ""
+        return Names({query: escape(query) for query in data.queries}, {d: escape(d) for d in data.corpus}, prefix)
     if kind == "beir":
         _refuse_control_characters([*data.queries, *data.corpus])
-    return Names({query: prefix + query for query in data.queries}, {d: d for d in data.corpus}, prefix)
+    before = prefix if kind == "beir" else ""
+    return Names({query: before + query for query in data.queries}, {d: d for d in data.corpus}, prefix)
 
 
-def _prefix(data: RetrievalData) -> str:
-    prefix = ""
-    while any(prefix + query in data.corpus for query in data.queries):
+def _beir_prefix(data: RetrievalData) -> str:
+    """With it no query has the id of a document, or that of another query without it."""
+    if data.queries.keys().isdisjoint(data.corpus):
+        return ""
+    prefix = QUERY_PREFIX
+    while any(prefix + query in known for query in data.queries for known in (data.corpus, data.queries)):
         prefix += QUERY_PREFIX
     return prefix
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import re
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,10 +22,10 @@ def read_qrels(file: Path | str) -> dict[str, dict[str, int]]:
     """Read judgments: BEIR's three columns, with or without a header, or TREC's four.
 
     Which of the two it is, is seen from the first row. Every row is kept, with its grade, whatever that is. Ids that
-    are escaped in TREC files are read back.
+    are escaped in TREC files are read back; a prefix of BEIR's exports stays.
 
     Args:
-        file: the file, in UTF-8.
+        file: the file, in UTF-8, as it is or compressed by gzip.
 
     Returns:
         query id -> document id -> grade.
@@ -33,8 +35,9 @@ def read_qrels(file: Path | str) -> dict[str, dict[str, int]]:
             is judged twice; with file and line.
     """
     try:
-        text = Path(file).read_bytes().decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+        content = Path(file).read_bytes()
+        text = (gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content).decode("utf-8-sig")
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise DataError(str(file), f"cannot be read ({error})", _ADVICE) from error
     qrels: dict[str, dict[str, int]] = {}
     lines: dict[tuple[str, str], int] = {}

@@ -7,8 +7,8 @@ import json
 import math
 import zlib
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import BufferedReader
 from itertools import chain, islice
@@ -23,6 +23,7 @@ from coreb_tasks.data import PredictionsError, RetrievalData
 from coreb_tasks.data.predictions import (
     DATA,
     MODEL,
+    TOO_LARGE,
     Predictions,
     Run,
     check_data,
@@ -37,7 +38,6 @@ from coreb_tasks.interop.names import Names, escape, names
 ADVICE = "Write the run again, or repair the file."
 _COLUMNS = "query, Q0, document, rank, score, tag"
 _BOM = b"\xef\xbb\xbf"
-_LARGEST = float(np.finfo(np.float32).max)
 
 
 @dataclass
@@ -55,12 +55,7 @@ class ReadRun:
     warnings: list[str] = field(default_factory=list)
 
 
-Progress = Callable[[Iterable[bytes]], Iterable[bytes]]
-
-
-def read_run(
-    file: Path, task: Task, data: Mapping[str, RetrievalData], progress: Progress = lambda lines: lines
-) -> ReadRun:
+def read_run(file: Path, task: Task, data: Mapping[str, RetrievalData]) -> ReadRun:
     """Read a run file: TREC's six columns, BEIR's JSON (query -> document -> score) or MTEB's predictions.
 
     Each may be compressed by gzip. What it is, is seen from its content. A folder holds a file for each subset,
@@ -70,40 +65,46 @@ def read_run(
         file: the file or folder.
         task: the task that it is a run for.
         data: the data of the subsets that are wanted.
-        progress: is handed the lines of a TREC file and hands them on.
 
     Raises:
         PredictionsError: any fault of the file, with its line or with query and document.
     """
     if file.is_dir():
-        return _read_folder(file, task, data, progress)
-    with ExitStack() as stack:
-        lines = _open(file, stack)
+        return _read_folder(file, task, data)
+    with _open(file) as lines:
         try:
-            if not lines.peek(1):
+            start = lines.peek(1)
+            if not start:
                 raise PredictionsError(str(file), "the file is empty, expected a run", ADVICE)
+            if b"\0" in start:
+                raise PredictionsError(str(file), "is no text in UTF-8", ADVICE)
             if _starts_json(lines):
                 return _read_json(file, lines.read(), task, data)
-            return _read_trec(file, progress(lines), data)
+            return _read_columns(file, data) or _read_lines(file, lines, data)
         except (OSError, EOFError, zlib.error) as error:
             raise PredictionsError(str(file), f"cannot be read ({type(error).__name__}: {error})", ADVICE) from error
 
 
-def _open(file: Path, stack: ExitStack) -> BufferedReader:
+@contextmanager
+def _open(file: Path) -> Iterator[BufferedReader[Any]]:
+    """The file's bytes, without gzip."""
     try:
-        stream = stack.enter_context(file.open("rb"))
+        stream = file.open("rb")
     except OSError as error:
         raise PredictionsError(str(file), f"cannot be read ({error})", "Name a run file that exists.") from error
-    if stream.peek(2)[:2] != b"\x1f\x8b":
-        return stream
-    return stack.enter_context(BufferedReader(stack.enter_context(gzip.open(stream)), 1 << 20))
+    with stream:
+        if stream.peek(2)[:2] != b"\x1f\x8b":
+            yield stream
+        else:
+            with gzip.open(stream) as content, BufferedReader(content, 1 << 20) as lines:
+                yield lines
 
 
 def _starts_json(lines: BufferedReader) -> bool:
-    return lines.peek(256).removeprefix(_BOM).lstrip()[:1] == b"{"
+    return lines.peek(256).removeprefix(_BOM).lstrip()[:1] in (b"{", b"[")
 
 
-def _read_folder(folder: Path, task: Task, data: Mapping[str, RetrievalData], progress: Progress) -> ReadRun:
+def _read_folder(folder: Path, task: Task, data: Mapping[str, RetrievalData]) -> ReadRun:
     whole = ReadRun({})
     for subset, of_subset in data.items():
         found = [folder / f"{subset}{ending}" for ending in (".trec", ".trec.gz", ".json", ".json.gz")]
@@ -116,7 +117,7 @@ def _read_folder(folder: Path, task: Task, data: Mapping[str, RetrievalData], pr
                 f"the folder holds {there}",
                 "Put one run file for each subset there, or name --subset.",
             )
-        part = read_run(found[0], task, {subset: of_subset}, progress)
+        part = read_run(found[0], task, {subset: of_subset})
         whole.runs |= part.runs
         whole.model = whole.model or part.model
         whole.warnings += part.warnings
@@ -154,30 +155,33 @@ class _Collector:
         self.place = place
         self.ids = _Ids.of(place, kind, data)
         self.runs: dict[str, dict[str, dict[str, float]]] = {subset: {} for subset in data}
-        self.unknown: dict[str, None] = {}
+        self.unknown: dict[str, dict[str, float]] = {}
 
-    def query(self, name: str) -> tuple[str, str, dict[str, float]] | None:
-        """Subset, our id, and what was found so far; None for a query that is not the task's."""
+    def query(self, name: str) -> tuple[str | None, str, dict[str, float]]:
+        """Subset, our id, and what was found so far; no subset for a query that is not the task's."""
         subset = self.ids.subset_of.get(name)
         if subset is None:
-            self.unknown[name] = None
-            return None
+            return None, name, self.unknown.setdefault(name, {})
         query = self.ids.names[subset].query_of[name]
         return subset, query, self.runs[subset].setdefault(query, {})
 
     def finish(self, data: Mapping[str, RetrievalData], model: str | None = None) -> ReadRun:
-        found = [query for run in self.runs.values() for query in run]
-        if not found:
+        if not any(self.runs.values()):
             raise PredictionsError(
                 self.place,
                 f"none of its {len(self.unknown)} queries is the task's, the first: {list(self.unknown)[:3]}",
-                "Name the task that the run is for.",
+                "Name the task and the release that the run is for.",
+            )
+        without = [subset for subset, run in self.runs.items() if not run]
+        if without:
+            raise PredictionsError(
+                self.place, f"has no query of subset {', '.join(without)}", "Name the subsets that it has (--subset)."
             )
         read = ReadRun(self.runs, model)
         if self.unknown:
             read.warnings.append(
                 f"{self.place}: {len(self.unknown)} queries are not the task's and are left out, the first: "
-                f"{list(self.unknown)[:3]}"
+                f"{list(self.unknown)[:3]}. Is it a run for another task or release?"
             )
         for subset, of_subset in data.items():
             missing = [query for query in of_subset.queries if not self.runs[subset].get(query)]
@@ -205,46 +209,106 @@ def _cut_too_early(run: Run, data: RetrievalData) -> tuple[str, int] | None:
     return None
 
 
-def _read_trec(file: Path, lines: Iterable[bytes], data: Mapping[str, RetrievalData]) -> ReadRun:
+def _read_columns(file: Path, data: Mapping[str, RetrievalData]) -> ReadRun | None:
+    """A TREC file without any fault, columns at a time; None for all others, which ``_read_lines`` reads.
+
+    A run has millions of lines, which a loop takes a multiple of the time for.
+    """
+    import pyarrow
+    import pyarrow.csv
+
+    with _open(file) as lines:
+        delimiter = "\t" if b"\t" in lines.peek(256).split(b"\n")[0] else " "
+        names_of_columns = _COLUMNS.split(", ")
+        word = pyarrow.dictionary(pyarrow.int32(), pyarrow.binary())
+        try:
+            table = pyarrow.csv.read_csv(
+                lines,
+                pyarrow.csv.ReadOptions(column_names=names_of_columns),
+                pyarrow.csv.ParseOptions(delimiter=delimiter, quote_char=False, ignore_empty_lines=False),
+                pyarrow.csv.ConvertOptions(
+                    column_types=dict.fromkeys(names_of_columns, word)
+                    | {"rank": pyarrow.int64(), "score": pyarrow.float64()}
+                ),
+            )
+        except pyarrow.ArrowInvalid:
+            return None
+    columns = {
+        name: column.combine_chunks() for name, column in zip(names_of_columns, table.unify_dictionaries(), strict=True)
+    }
+    if any(column.null_count for column in columns.values()):
+        return None
+    words = {name: columns[name].dictionary.to_pylist() for name in ("query", "Q0", "document", "tag")}
+    if any(len(word.split()) != 1 for known in words.values() for word in known):
+        return None
+    scores, ranks = columns["score"].to_numpy(), columns["rank"].to_numpy()
+    if not (np.abs(scores) < TOO_LARGE).all():
+        return None
     collector = _Collector(str(file), "trec", data)
     documents_of = {
-        subset: {name.encode(): document for name, document in known.document_of.items()}
+        subset: np.array([known.document_of.get(_text(word)) for word in words["document"]], dtype=object)
         for subset, known in collector.ids.names.items()
     }
-    ranks: dict[tuple[str, str], array[int]] = {}
-    current = None
+    documents = columns["document"].indices.to_numpy()
+    found: dict[tuple[str, str], Any] = {}
+    for word, positions in zip(words["query"], _positions(columns["query"].indices.to_numpy()), strict=True):
+        subset, query, ranked = collector.query(_text(word))
+        if subset is None:
+            names_of_documents = [words["document"][code] for code in documents[positions]]
+        else:
+            names_of_documents = documents_of[subset][documents[positions]].tolist()
+            found[subset, query] = ranks[positions]
+        before = len(ranked)
+        ranked.update(zip(names_of_documents, scores[positions].tolist(), strict=True))
+        if None in ranked or before or len(ranked) < len(positions):
+            return None
+    return _with_ranks(collector.finish(data), found, file)
+
+
+def _positions(codes: Any) -> list[Any]:
+    """Where each of the codes 0, 1, ... stands."""
+    order = np.argsort(codes, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
+
+
+def _read_lines(file: Path, lines: Iterable[bytes], data: Mapping[str, RetrievalData]) -> ReadRun:
+    """A TREC file, line by line, with the place of every fault."""
+    collector = _Collector(str(file), "trec", data)
+    found: dict[tuple[str, str], array[int]] = {}
     for number, line in enumerate(_without_bom(lines), start=1):
         columns = line.split()
         if len(columns) != 6:
             raise _bad_line(file, number, f"{len(columns)} columns, expected 6 ({_COLUMNS})")
-        query_name, _, document_name, rank, score, _ = columns
-        if query_name != current:
-            current = query_name
-            found = collector.query(_text(query_name))
-            if found is not None:
-                subset, query, scores = found
-                documents, of_query = documents_of[subset], ranks.setdefault((subset, query), array("q"))
-        if found is None:
-            continue
+        query_name, _, name, rank, score, _ = map(_text, columns)
+        subset, query, scores = collector.query(query_name)
         try:
             value = float(score)
-            of_query.append(int(rank))
+            found.setdefault((subset or "", query), array("q")).append(int(rank))
         except (ValueError, OverflowError):
             value = math.nan
-        if not abs(value) < _LARGEST or b"_" in score:  # Python reads 1_000 as a thousand
-            given = f"rank {_text(rank)!r} and score {_text(score)!r}"
+        if not abs(value) < TOO_LARGE or "_" in rank + score:  # Python reads 1_000 as a thousand
+            given = f"rank {rank!r} and score {score!r}"
             raise _bad_line(file, number, f"{given}, expected whole number and number, finite in single precision")
-        document = documents.get(document_name)
+        document = name if subset is None else collector.ids.names[subset].document_of.get(name)
         if document is None:
-            raise _bad_line(file, number, f"document {_text(document_name)!r} is not in the corpus")
+            raise _bad_line(file, number, f"document {name!r} is not in the corpus")
         if document in scores:
-            raise _bad_line(file, number, f"document {_text(document_name)!r} stands a second time for query {query!r}")
+            raise _bad_line(file, number, f"document {name!r} stands a second time for query {query!r}")
         scores[document] = value
-    read = collector.finish(data)
-    disagreeing = [key for key, of_query in ranks.items() if _disagree(collector.runs[key[0]][key[1]], of_query)]
+    return _with_ranks(collector.finish(data), found, file)
+
+
+def _with_ranks(read: ReadRun, ranks: Mapping[tuple[str, str], Sequence[int]], file: Path) -> ReadRun:
+    """With a warning where the ranks order a query's documents in another way than their scores."""
+    disagreeing = [
+        query
+        for subset, run in read.runs.items()
+        for query, scores in run.items()
+        if _disagree(scores, ranks[subset, query])
+    ]
     if disagreeing:
         read.warnings.append(
-            f"{file}: ranks and scores disagree for {len(disagreeing)} queries, the first: {disagreeing[0][1]!r}. "
+            f"{file}: ranks and scores disagree for {len(disagreeing)} queries, the first: {disagreeing[0]!r}. "
             "Scores count, ties by document id descending, as in trec_eval; write scores that fall with the rank."
         )
     return read
@@ -310,29 +374,27 @@ def take_run(run: Any, data: Mapping[str, RetrievalData], place: str, kind: str 
     """
     collector = _Collector(place, kind, data)
     for name, ranked in _mapping(run, place, "a run: query id -> document id -> score").items():
-        found = collector.query(str(name))
-        if found is None:
-            continue
-        subset, query, scores = found
+        subset, query, scores = collector.query(str(name))
         if scores:
-            raise PredictionsError(place, f"query {query!r} stands a second time, as {name!r}", ADVICE)
-        documents = collector.ids.names[subset].document_of
+            raise PredictionsError(place, f"two of its queries mean query {query!r}, the second is {name!r}", ADVICE)
+        documents = None if subset is None else collector.ids.names[subset].document_of
         for document_name, score in _mapping(ranked, place, f"documents and scores of query {query!r}").items():
-            document = documents.get(str(document_name))
+            document = str(document_name) if documents is None else documents.get(str(document_name))
             if document is None:
                 raise PredictionsError(
                     place, f"document {document_name!r} of query {query!r} is not in the corpus", ADVICE
                 )
             if document in scores:
                 raise PredictionsError(place, f"document {document!r} of query {query!r} stands a second time", ADVICE)
-            if not (type(score) is float or _is_number(score)) or not abs(score) < _LARGEST:
+            number = score if type(score) is float else _number(score)
+            if not abs(number) < TOO_LARGE:
                 raise PredictionsError(
                     place,
-                    f"the score of query {query!r} and document {document!r} is {score!r}, expected a number that is "
-                    "finite in single precision",
+                    f"the score of query {query!r} and document {document!r} is {score!r:.40}, expected a number that "
+                    "is finite in single precision",
                     ADVICE,
                 )
-            scores[document] = float(score)
+            scores[document] = number
     return collector.finish(data)
 
 
@@ -346,8 +408,14 @@ def _mapping(given: Any, place: str, expected: str) -> Mapping[Any, Any]:
     return given
 
 
-def _is_number(score: Any) -> bool:
-    return isinstance(score, Real | np.number) and not isinstance(score, bool | np.bool_)
+def _number(score: Any) -> float:
+    """A number of Python or numpy; NaN for what is none."""
+    if isinstance(score, bool | np.bool_) or not isinstance(score, Real | np.number):
+        return math.nan
+    try:
+        return float(score)
+    except OverflowError:
+        return math.inf
 
 
 def strictly_decreasing(ranked: Mapping[str, float]) -> Iterator[tuple[str, float]]:

@@ -181,8 +181,7 @@ class ProtocolRetrieval(AbsTaskRetrieval):
         if data.commit is not None:
             provenance["dataset_commit"] = data.commit
         return {
-            **rules.mean_metrics(list(compared.values())),
-            **scoring.counts(queries),
+            **scoring.summary(queries),
             **scoring.parts(queries, data.slices),
             **provenance,
         }

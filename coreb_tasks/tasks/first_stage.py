@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from numbers import Real
@@ -162,7 +162,8 @@ class ModelStage:
         logger.info("First stage of %s: %s searches the corpus.", request.task, header.run_by)
         pools = request.pools(search(self.model), f"the run of {header.run_by}")
         if file is not None:
-            write_predictions(file, header, request.subset, SPLIT, pools)
+            sealed = replace(header, run_hash={request.subset: hash_of(pools)})
+            write_predictions(file, sealed, request.subset, SPLIT, pools)
         return pools
 
 

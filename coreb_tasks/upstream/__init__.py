@@ -45,7 +45,7 @@ def _write_task(folder: Path, name: str, namespace: str) -> StockTask:
     task = as_stock(mteb.get_task(name), namespace)
     home = folder / "datasets" / task.path
     hub.write_tables(home, task)
-    _write_text(home / README, hub.card(task))
+    _write_text(home / README, hub.card(task, home))
     write_statistics(task, folder / "mteb" / "descriptive_stats")
     return replace(task, dataset={})
 

@@ -16,11 +16,11 @@ def write_tables(folder: Path, task: StockTask) -> None:
         hub.write_tables(folder, subset, split["corpus"], split["queries"], split["relevant_docs"])
 
 
-def card(task: StockTask) -> str:
-    """The README.md: configs and licence for the hub, where the data come from and what was done to them."""
+def card(task: StockTask, folder: Path) -> str:
+    """The README.md: what is in the folder, for the hub, where the data come from and what was done to them."""
     licence = task.metadata["license"]
     lines = [
-        hub.front_matter(task.sizes, licence),
+        hub.front_matter(folder, licence),
         f"# {task.name}",
         "",
         task.metadata["description"],

@@ -87,7 +87,7 @@ def test_mteb_reads_what_the_data_hold(export_of, hostile):
     assert read_mteb(folder) == (data.corpus, data.queries, data.qrels)
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
 def test_any_text_comes_back_from_beir_and_mteb(export_of, hostile, tmp_path_factory, text):
     data = hostile(["d"], ["q"])
@@ -106,6 +106,17 @@ def test_the_file_beside_the_data_says_what_they_are(tiny, tmp_path):
     assert (info["data_hash"], info["excluded"]) == (data.data_hash, {"q1": ["d"]})
     assert (info["documents"], info["queries"], info["judgments"], info["query_id_prefix"]) == (4, 1, 2, "")
     assert info["grades"].keys() == {"1", "2"}
+
+
+def test_exports_into_folders_of_one_name_load_as_themselves(export_of, hostile, tmp_path):
+    """``datasets`` keeps what it prepared by the name of the folder."""
+    found = []
+    for n, ids in enumerate((["a", "b"], ["c", "d", "e"])):
+        folder = export_of(hostile(ids), "mteb", name=f"{n}/mteb")
+        with mock.patch("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache"):
+            split = RetrievalDatasetLoader(str(folder), revision=None, split="test").load()
+        found.append(split["corpus"]["id"][:])
+    assert found == [["a", "b"], ["c", "d", "e"]]
 
 
 @pytest.mark.parametrize("name", TASKS_TO_EXPORT)

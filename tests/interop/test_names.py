@@ -59,6 +59,16 @@ def test_beir_queries_get_a_prefix_only_where_one_has_the_id_of_a_document():
 
 def test_the_prefix_is_repeated_until_no_query_has_the_id_of_a_document():
     assert names(data(["5"], ["5", "query-5"]), "beir").queries == {"5": "query-query-5"}
+    known = names(data(["5", "query-5"], ["5"]), "beir")  # nor that of another query
+    assert known.queries == {"5": "query-query-5", "query-5": "query-query-query-5"}
+
+
+@pytest.mark.parametrize("kind", ["trec", "beir", "mteb"])
+def test_ids_of_every_formats_export_are_understood(kind):
+    known = names(data(["a b", "7"], ["7", "c%"]), kind)
+    for form in ("a b", "a%20b", "query-a b", "query-a%20b"):
+        assert known.query_of[form] == "a b"
+    assert known.document_of == {"7": "7", "c%": "c%", "c%25": "c%"}
 
 
 @pytest.mark.parametrize("kind", ["trec", "mteb"])

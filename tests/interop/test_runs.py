@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -79,8 +80,16 @@ def test_every_form_of_a_run_reads_alike(read, content):
             (LINES + f"q2 Q0 b 2 {score} tag\n", f"run, line 4: rank '2' and score '{score}'")
             for score in ("nan", "inf", "-inf", "1e39", "x", "1_0")
         ),
-        (b"\xff\xfe" + LINES.encode("utf-16-le"), "columns, expected 6"),
+        (b"\xff\xfe" + LINES.encode("utf-16-le"), "is no text in UTF-8"),
         ("x1 Q0 b 1 0.9 tag\n", "none of its 1 queries is the task's, the first: ..x1"),
+        (LINES + "x Q0 z 1 nan tag\n", "run, line 4: rank '1' and score 'nan'"),
+        (LINES + "x Q0 z 1 1 tag\nx Q0 z 2 0 tag\n", "run, line 5: document 'z' stands a second time for query 'x'"),
+        ("qid Q0 docid rank score tag\n" + LINES, "run, line 1: rank 'rank' and score 'score'"),
+        (LINES + "q2 Q0 b 1_0 -4 tag\n", "run, line 4: rank '1_0'"),
+        ("[]", "expected a run: query id -> document id -> score, got .."),
+        ('{"q1": {"a": 1}, "x": {"z": NaN}}', "the score of query 'x' and document 'z' is nan"),
+        (json.dumps({"q1": {"a": 10**400}}), "is 10{39}, expected a number"),
+        (predictions(RUN, **{**OURS, "task": "CoREB-C2C-CrossLang"}), "for CoREB-C2C-CrossLang, expected CoREB-C2C "),
         ("{", "cannot be read as JSON"),
         ('{"q1": {"b": 1}, "q1": {"b": 2}}', "stands twice: 'q1'"),
         ('{"q1": {"b": 1, "b": 2}}', "'q1' stands twice: 'b'|stands twice: 'b'"),
@@ -150,8 +159,58 @@ def test_numbers_of_numpy_and_ids_that_are_numbers_are_taken(hostile):
             take_run({7: {1: score}}, {"default": data}, "here")
     with pytest.raises(PredictionsError, match="document '1' of query '7' stands a second time"):
         take_run({7: {1: 0.5, "1": 0.5}}, {"default": data}, "here")
-    with pytest.raises(PredictionsError, match="query '7' stands a second time"):
+    with pytest.raises(PredictionsError, match="two of its queries mean query '7', the second is '7'"):
         take_run({7: {1: 0.5}, "7": {1: 0.5}}, {"default": data}, "here")
+
+
+LARGEST = float(np.finfo(np.float32).max)
+
+
+@pytest.mark.parametrize("score", [repr(LARGEST), repr(-LARGEST), "3.4028235e38"])
+def test_the_largest_number_of_single_precision_is_one(read, score):
+    """Rankers mask with it."""
+    assert read(LINES + f"q2 Q0 b 0 {score} tag\n").runs["default"]["q2"]["b"] == float(score)
+    assert read(json.dumps({"q2": {"b": float(score)}})).runs["default"] == {"q2": {"b": float(score)}}
+
+
+def test_a_run_of_one_subset_of_several_is_asked_for_which(tmp_path, hostile):
+    data = {"any": hostile(["a", "b"], ["q1"]), "go": hostile(["a", "b"], ["q2"])}
+    (tmp_path / "run").write_text("q1 Q0 a 1 1 t\n")
+    with pytest.raises(PredictionsError, match=r"has no query of subset go. Name the subsets"):
+        read_run(tmp_path / "run", TASK, data)
+
+
+tokens = st.sampled_from(
+    ["q1", "q2", "x", "a", "b", "c", "1", "2", "0.5", "-1e3", "nan", "1_0", "", " ", "\u00e9", '"a"']
+)
+good = st.tuples(st.sampled_from(["q1", "q2", "x"]), st.sampled_from("abc"), st.integers(0, 3), st.floats(-2, 2))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)
+@given(
+    lines=st.lists(
+        good.map(lambda row: f"{row[0]} Q0 {row[1]} {row[2]} {row[3]} t")
+        | st.lists(tokens, min_size=4, max_size=7).map(" ".join),
+        min_size=1,
+        max_size=6,
+    ),
+    tabs=st.booleans(),
+)
+def test_columns_at_a_time_and_line_by_line_read_alike(read, data, lines, tabs):
+    """Where the quick reader reads a file at all."""
+    content = "".join(f"{line}\n" for line in lines)
+
+    def outcome(read):
+        try:
+            found = read()
+        except PredictionsError as error:
+            return str(error)
+        return found.runs, sorted(found.warnings)
+
+    content = content.replace(" ", "\t") if tabs else content
+    with mock.patch("coreb_tasks.interop.runs._read_columns", return_value=None):
+        expected = outcome(lambda: read(content))
+    assert outcome(lambda: read(content)) == expected
 
 
 def test_a_folder_holds_a_run_for_each_subset(tmp_path, hostile):

@@ -427,7 +427,7 @@ def test_predictions_of_a_subtask_are_refused(rerank, task_of, stubs, tmp_path):
     """It is of the same data, in the same subset."""
     file = predictions(tmp_path, task_of(), FIRST, stubs)
     file.write_text(file.read_text().replace('"task": "Tiny-T2C"', '"task": "Tiny-T2C-Search"'))
-    with pytest.raises(PredictionsError, match=r"holds predictions for Tiny-T2C-Search on .*, expected Tiny-T2C on"):
+    with pytest.raises(PredictionsError, match=r"holds predictions for Tiny-T2C-Search, expected Tiny-T2C "):
         rerank(stubs.search(A_FIRST), file)
 
 
