@@ -227,7 +227,7 @@ def test_a_wrong_call_names_every_fault(tmp_path, capsys):
     assert faults == [
         "unknown task CoREB-T2D, did you mean CoREB-T2C?",
         "unknown task x; `coreb-tasks list` shows the names",
-        "CoREB-C2C-Reranking reranks what a run found, which no data set holds: name CoREB-C2C",
+        "CoREB-C2C-Reranking reranks what a run found, on the data of CoREB-C2C: name CoREB-C2C",
         "--namespace 'a/b' is no name of a user or an organisation on the hub",
         f"{tmp_path} is not empty; expected a new or an empty folder",
         f"{tmp_path / 'file'} is a file; expected a new or an empty folder",
