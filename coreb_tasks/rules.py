@@ -8,8 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Scores = TypeVar("Scores", float, "NDArray[np.float64]")
 Qrels = Mapping[str, Mapping[str, int]]
 CUT_OFFS = (1, 3, 5, 10, 20, 100)
 POOL_DEPTH = 128  # candidates of a query that a reranker sorts. CoREB (arXiv:2605.04615), reranking protocol
@@ -103,7 +108,12 @@ def within_pool(scores: Mapping[str, Any], depth: int) -> dict[str, Any]:
 
 
 def overall_score(parts: Sequence[Sequence[tuple[float, int]]], *, weighted: bool) -> float:
-    """Score over parts, of each of which every subset has a score and a number of queries.
+    """Score over parts, as ``mean_over_parts``, rounded as mteb rounds."""
+    return round(mean_over_parts(parts, weighted=weighted), _DIGITS)
+
+
+def mean_over_parts(parts: Sequence[Sequence[tuple[Scores, int]]], *, weighted: bool) -> Scores:
+    """Mean over parts, of each of which every subset has a score (or an array of scores) and a number of queries.
 
     Weighted: mean over all queries. CoREB (arXiv:2605.04615), overall score of tables 3 and 14; 1C-Ebench
     (arXiv:2608.19957), micro average. Else the mean over parts of the mean over subsets: CPRet (arXiv:2505.12925),
@@ -111,7 +121,9 @@ def overall_score(parts: Sequence[Sequence[tuple[float, int]]], *, weighted: boo
     """
     if weighted:
         every = [scored for part in parts for scored in part]
-        score = sum(score * queries for score, queries in every) / sum(queries for _, queries in every)
-    else:
-        score = sum(sum(score for score, _ in part) / len(part) for part in parts) / len(parts)
-    return round(score, _DIGITS)
+        return _sum(score * queries for score, queries in every) / sum(queries for _, queries in every)
+    return _sum(_sum(score for score, _ in part) / len(part) for part in parts) / len(parts)
+
+
+def _sum(scores: Iterable[Scores]) -> Scores:
+    return cast(Scores, sum(scores))

@@ -12,6 +12,7 @@ FLOORS = [
     "data",
     "rules",
     "scoring",
+    "comparison",
     "wrappers",
     "models",
     "tasks",
