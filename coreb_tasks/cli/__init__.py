@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from coreb_tasks import __version__
-from coreb_tasks.cli import check_results, export, export_run, report, run, score, stats, upstream
+from coreb_tasks.cli import check_results, compare, export, export_run, report, run, score, stats, upstream
 from coreb_tasks.cli import list as list_
 
 SUBCOMMANDS: dict[str, ModuleType] = {
@@ -18,6 +18,7 @@ SUBCOMMANDS: dict[str, ModuleType] = {
     "run": run,
     "report": report,
     "score": score,
+    "compare": compare,
     "export": export,
     "export-run": export_run,
     "check-results": check_results,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from collections.abc import Collection, Iterable, Sequence
@@ -45,3 +46,10 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], numbers: 
         table.add_row(*map(Text, row))
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 10_000
     Console(width=width).print(table)
+
+
+def one_line(text: str, length: int = 100) -> str:
+    """A text on one line that is safe to print: white space shortened, what a terminal would act on as an escape."""
+    start = re.sub(r"[ \t]+", " ", text.strip())[: length + 1]
+    shown = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in start)
+    return shown if len(shown) <= length else f"{shown[: length - 3]}..."
