@@ -12,7 +12,7 @@ from pathlib import Path
 
 from coreb_tasks.cli import main
 from coreb_tasks.cli.console import print_table
-from coreb_tasks.cli.results import read_result, result_files
+from coreb_tasks.reports.results import read_result, result_files
 
 TASKS = ["CoREB-T2C-Reranking", "CoREB-C2C-Reranking", "CoREB-C2T-Reranking"]
 SHOWN = ["first_stage/ndcg_at_10", "ndcg_at_10", "rerank_delta/ndcg_at_10", "pool_ceiling/ndcg_at_10", "pool_depth"]

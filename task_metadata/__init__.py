@@ -1,6 +1,7 @@
 """What was measured on the data (pins, descriptive statistics), and what papers state where it could not be."""
 
 import json
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,6 +26,34 @@ class Sizes(NamedTuple):
     queries: int
     relevant: int
     stated_in: str | None
+
+
+class Published(NamedTuple):
+    """The scores that a paper states of a model on a benchmark.
+
+    Attributes:
+        source: the paper.
+        digits: the digits that its scores are stated with.
+        model: the name that it gives the model.
+        n_parameters: how many it says that the model has; None where it does not.
+        means: its means over the tasks: ``macro`` or ``micro`` -> metric -> score.
+        scores: task -> subset -> key -> score, with the keys of a result.
+    """
+
+    source: str
+    digits: int
+    model: str
+    n_parameters: int | None
+    means: dict[str, dict[str, float]]
+    scores: dict[str, dict[str, dict[str, Any]]]
+
+
+def published(benchmark: str) -> Iterator[Published]:
+    """The published scores on a benchmark (``CoREB(v202603)``); none where no paper states any."""
+    for file in sorted((_FOLDER / "published").glob("*.json")):
+        content = _read(str(file))
+        for row in content["benchmarks"].get(benchmark, []):
+            yield Published(content["source"], content["digits"], **{"means": {}, **row})
 
 
 def pins(path: str, release: str) -> dict[str, Pin]:

@@ -1,94 +1,83 @@
-"""Print the scores of MTEB result files as a table."""
+"""Report the scores of MTEB result files: leaderboards and tables, and a page with plots."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
 
 from coreb_tasks.cli.console import fail, print_table
-from coreb_tasks.cli.results import METADATA, ResultFileError, place, read_json, read_result, result_files
-from coreb_tasks.cli.scores import SHOWN, cells, parts
-
-
-@dataclass(frozen=True)
-class Scores:
-    """One subset of one result file. ``values`` holds mteb's keys, those of slices included."""
-
-    model: str
-    run: str  # what tells runs of one model apart: its revision, and the experiment folder where there is one
-    task: str
-    split: str
-    subset: str
-    values: dict[str, Any]
+from coreb_tasks.reports import formats
+from coreb_tasks.reports.formats import FORMATS, Part
+from coreb_tasks.reports.scores import Scores, read
+from coreb_tasks.reports.sections import REPORTED, Section, sections, suite_of
+from coreb_tasks.reports.tables import details, tables
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", type=Path, help="folder with MTEB results (mteb run's --output-folder), or one file")
-    parser.add_argument("--slices", action="store_true", help="also a row for each subtask and language")
+    parser.add_argument(
+        "results",
+        nargs="*",
+        type=Path,
+        metavar="RESULTS",
+        help="folders with MTEB results (mteb run's --output-folder), or files; none with --reference alone",
+    )
+    parser.add_argument("--benchmark", nargs="+", metavar="NAME", help=f"only these: {', '.join(REPORTED)}")
+    parser.add_argument("--reference", action="store_true", help="the papers' scores beside your own")
+    parser.add_argument("--slices", action="store_true", help="also a row for each subtask and language of a result")
+    parser.add_argument("--format", choices=("terminal", *FORMATS), default="terminal", help="of the printed tables")
+    parser.add_argument("--out", type=Path, metavar="FILE.html", help="also write a page with all tables and plots")
 
 
 def run(options: argparse.Namespace) -> int:
-    if not options.folder.exists():
-        return fail(
-            "report", [f"{options.folder}: no such folder or file; expected the folder that mteb wrote results to"]
-        )
-    found: list[Scores] = []
-    faults = []
-    for file in result_files(options.folder):
-        try:
-            found += read_scores(file)
-        except ResultFileError as error:
-            faults.append(str(error))
-    if found:
-        runs = {scores.model: len({other.run for other in found if other.model == scores.model}) for scores in found}
-        rows = [
-            row for scores in found for row in _rows(scores, slices=options.slices, name_run=runs[scores.model] > 1)
-        ]
-        columns = ["model", "task", "split", "subset", *(["slice"] if options.slices else []), *SHOWN]
-        print_table(columns, sorted(rows), numbers=range(len(columns) - len(SHOWN), len(columns)))
-    elif not faults:
-        faults.append(f"{options.folder}: no MTEB result files (TASK.json) in it")
+    unknown = [name for name in options.benchmark or () if name not in REPORTED]
+    faults = [f"unknown benchmark {name}{_closest(name)}" for name in unknown]
+    if not options.results and not options.reference:
+        faults.append("no results given; name the folder that mteb wrote results to, or ask for --reference")
+    if faults:
+        return fail("report", faults)
+    found, faults = read(options.results)
+    shown = [scores for scores in found if suite_of(scores.task) in (options.benchmark or REPORTED)]
+    made = _sections(shown, options)
+    absent = set(options.benchmark or ()) - {section.suite.name for section in made}
+    faults += [f"{name}: no scores on it among the results" for name in REPORTED if name in absent]
+    if made:
+        faults += _show(shown, made, options)
     return fail("report", faults) if faults else 0
 
 
-def read_scores(file: Path) -> list[Scores]:
-    """The scores of a result file, for each split and subset.
-
-    Raises:
-        ResultFileError: the file is no result of mteb.
-    """
-    result = read_result(file)
-    model, run = _model(file)
-    for key, value in (item for subsets in result.scores.values() for values in subsets for item in values.items()):
-        if value is not None and key.rpartition("/")[2] in SHOWN.values() and not isinstance(value, int | float):
-            raise ResultFileError(f"{file}: not a result file of mteb ({key} is {value!r}, expected a number)")
-    return [
-        Scores(model, run, result.task, split, values["hf_subset"], values)
-        for split, subsets in result.scores.items()
-        for values in subsets
-    ]
+def _sections(shown: Sequence[Scores], options: argparse.Namespace) -> list[Section]:
+    """One's own benchmarks, or those asked for; all that are published where there are neither."""
+    own = {suite_of(scores.task) for scores in shown}
+    wanted = options.benchmark or own or REPORTED
+    return sections(shown, [REPORTED[name] for name in REPORTED if name in wanted], reference=options.reference)
 
 
-def _model(file: Path) -> tuple[str, str]:
-    """Name of the model and of the run, from mteb's folders.
+def _show(shown: Sequence[Scores], made: Sequence[Section], options: argparse.Namespace) -> list[str]:
+    """Print the tables and write the page. Returns what went wrong."""
+    whole = [Part("", [details(shown, slices=options.slices)])] if shown else []
+    parts = [*whole, *(Part(section.suite.name, tables(section)) for section in made)]
+    if options.format == "terminal":
+        for part in parts:
+            for table in part.tables:
+                if table.name != "details":
+                    print(f"{formats.title(part, table)}\n")
+                numbers = [position for position, column in enumerate(table.columns) if column.kind != "text"]
+                print_table([column.title for column in table.columns], table.text("-"), numbers=numbers)
+    else:
+        print(FORMATS[options.format](parts), end="")
+    if options.out is None:
+        return []
+    from coreb_tasks.reports.page import MissingExtraError, render
 
-    The metadata beside the result, where there are any, name the model in its own spelling.
-    """
-    model, *run = place(file)
-    metadata = file.parent / METADATA
     try:
-        name = str(read_json(metadata)["name"]) if metadata.exists() else model.replace("__", "/")
-    except (KeyError, TypeError) as error:
-        raise ResultFileError(f"{metadata}: not the model metadata that mteb writes ({error})") from error
-    return name, ", ".join(part for part in run if part is not None)
+        options.out.write_text(render(parts, made), encoding="utf-8")
+    except (MissingExtraError, OSError) as error:
+        return [f"--out {options.out}: {error}"]
+    return []
 
 
-def _rows(scores: Scores, *, slices: bool, name_run: bool) -> Iterator[list[str]]:
-    head = [f"{scores.model} ({scores.run})" if name_run else scores.model, scores.task, scores.split, scores.subset]
-    yield [*head, *([""] if slices else []), *cells(scores.values)]
-    if slices:
-        for part in parts(scores.values):
-            yield [*head, part, *cells(scores.values, part)]
+def _closest(name: str) -> str:
+    close = get_close_matches(name, REPORTED, n=1)
+    return f", did you mean {close[0]}?" if close else f"; expected one of {', '.join(REPORTED)}"

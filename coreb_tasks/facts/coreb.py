@@ -162,6 +162,7 @@ SUITES = tuple(
         tasks=parts,
         description=f"CoREB {version}: code search in five languages, graded judgments with hard negatives, scored by "
         f"the paper's protocol. The paper's overall score weighs the tasks by their queries: see {overall.name}.",
+        headline="micro",
     )
     for version, parts, overall in zip(("v202603", "v202602"), _MAIN.values(), OVERALLS, strict=True)
 )

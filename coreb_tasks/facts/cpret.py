@@ -88,5 +88,6 @@ SUITES = (
         tasks=_MAIN,
         description="CPRet: competitive programming, from problems to code, code to code, problems to their duplicates "
         "and simplified problems to full ones. The mean over tasks is the average of the paper.",
+        headline="macro",
     ),
 )

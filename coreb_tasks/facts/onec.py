@@ -78,5 +78,6 @@ SUITES = (
         tasks=("1C-Ebench",),
         description="1C-Ebench: Russian questions to 1C:Enterprise code. Its one task's score is the macro average of "
         "the paper; the micro average is 1C-Ebench-Micro.",
+        headline="macro",
     ),
 )

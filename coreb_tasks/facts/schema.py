@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -143,9 +144,15 @@ class Overall:
 
 @dataclass(frozen=True)
 class Suite:
-    """A benchmark in mteb's sense: what ``mteb run -b NAME`` runs."""
+    """A benchmark in mteb's sense: what ``mteb run -b NAME`` runs.
+
+    Attributes:
+        headline: the mean that its paper ranks by. ``micro``: over all queries; ``macro``: over tasks, of each of which
+            it is the mean over subsets.
+    """
 
     name: str
     benchmark: Benchmark
     tasks: tuple[str, ...]
     description: str
+    headline: Literal["macro", "micro"]

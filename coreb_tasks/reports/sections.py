@@ -1,0 +1,150 @@
+"""What is reported together: the scores of one benchmark, or of one packaged sample."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from coreb_tasks import rules
+from coreb_tasks.facts import OVERALLS, SUITES, TASKS, Suite, Task
+from coreb_tasks.facts.coreb import CODES
+from coreb_tasks.reports.scores import Run, Scores, published_scores, run_names
+
+LANGUAGES = ("none", "any", *CODES)  # of slices: "none" of language=none, "any" of t2c_search_any
+
+# The samples are no benchmarks for mteb.
+REPORTED: dict[str, Suite] = {
+    **SUITES,
+    **{
+        name: Suite(name, benchmark, tasks, f"The packaged sample of {benchmark.title}.", headline)
+        for benchmark, headline in {suite.benchmark.title: (suite.benchmark, suite.headline) for suite in SUITES.values()}.values()
+        for name in [f"{benchmark.title}(sample)"]
+        for tasks in [tuple(t.name for t in TASKS.values() if t.benchmark == benchmark and t.sample and t.reranks is None)]
+    },
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Section:
+    """The scores on one benchmark.
+
+    Attributes:
+        suite: the benchmark.
+        held: run -> task and subset -> scores under a result's keys. Runs stand in the order of their names.
+    """
+
+    suite: Suite
+    held: Mapping[Run, Mapping[tuple[str, str], Mapping[str, Any]]]
+
+    @cached_property
+    def names(self) -> dict[Run, str]:
+        return run_names(self.held)
+
+    @cached_property
+    def tasks(self) -> list[Task]:
+        """All tasks on the benchmark's data: its own, those of its subtasks, and those that rerank."""
+        return _on_the_data_of(self.suite)
+
+    @property
+    def main_parts(self) -> list[tuple[str, str]]:
+        """Task and subset of every score that the benchmark's means are over."""
+        return [(task, subset) for task in self.suite.tasks for subset in TASKS[task].subsets]
+
+    def value(self, run: Run, part: tuple[str, str], key: str) -> Any:
+        """A score, or None where the run has none."""
+        return self.held[run].get(part, {}).get(key)
+
+    def mean(self, run: Run, kind: str, metric: str) -> float | None:
+        """Macro or micro mean over the benchmark's tasks; None over a hole. Of a paper's run what the paper states."""
+        if run.source is not None:
+            return run.means.get(kind, {}).get(metric)
+        parts = [
+            [(self.value(run, (task, subset), metric), self.value(run, (task, subset), "n_queries")) for subset in TASKS[task].subsets]
+            for task in self.suite.tasks
+        ]  # fmt: skip
+        return mean(parts, weighted=kind == "micro")
+
+    def subtasks(self, run: Run) -> dict[str, dict[str, Mapping[str, Any]]]:
+        """Scores by subtask and language ("" where it has none): slices of a main task, else a subtask's own task."""
+        slices: dict[str, Mapping[str, Any]] = {}
+        for part in self.main_parts:
+            slices |= slices_of(self.held[run].get(part, {}))
+        for task in self.tasks:
+            for subset, facts in task.subsets.items() if task.reranks is None else ():
+                values = self.held[run].get((task.name, subset))
+                if values is not None and facts.subtasks is not None and len(facts.subtasks) == 1:
+                    slices.setdefault(*facts.subtasks, values)
+        found: dict[str, dict[str, Mapping[str, Any]]] = {}
+        for name, values in slices.items():
+            subtask, language = _subtask(name)
+            found.setdefault(subtask, {})[language] = values
+        return found
+
+    def subtask_score(self, run: Run, subtask: str, metric: str) -> float | None:
+        """A subtask's mean over all queries of its languages; None over a hole. Of a paper's what the paper states."""
+        languages = self.subtasks(run).get(subtask, {})
+        if run.source is not None:
+            return languages.get("", {}).get(metric)
+        expected = {name for task in self.tasks for facts in task.subsets.values() for name in facts.subtasks or ()}
+        if {language for group, language in map(_subtask, expected) if group == subtask} - languages.keys():
+            return None
+        return mean(
+            [[(values.get(metric), values.get("n_queries")) for values in languages.values()]] if languages else [],
+            weighted=True,
+        )
+
+
+def sections(found: Iterable[Scores], suites: Collection[Suite], *, reference: bool) -> list[Section]:
+    """A section for each benchmark that there are scores on; with ``reference`` the published ones stand beside them."""
+    found = list(found)
+    made = []
+    for suite in suites:
+        tasks = {task.name for task in _on_the_data_of(suite)}
+        scores = [scores for scores in found if scores.task in tasks]
+        scores += published_scores(suite) if reference else []
+        held: dict[Run, dict[tuple[str, str], Mapping[str, Any]]] = {}
+        for one in sorted(scores, key=lambda one: (one.run.source or "", one.run.model, one.run.revision, one.run.experiment or "")):
+            held.setdefault(one.run, {})[one.task, one.subset] = one.values
+        if held:
+            made.append(Section(suite, held))
+    return made
+
+
+def suite_of(task: str) -> str:
+    """Name of the benchmark or sample that a task, or a score over tasks, belongs to."""
+    part = OVERALLS[task].parts[0] if task in OVERALLS else task
+    return next(name for name, suite in REPORTED.items() if part in {facts.name for facts in _on_the_data_of(suite)})
+
+
+def mean(parts: list[list[tuple[Any, Any]]], *, weighted: bool) -> float | None:
+    """As ``rules.overall_score``, over the scores and query counts of each part's subsets; None where one is missing."""
+    every = [pair for part in parts for pair in part]
+    if not every or any(score is None or (weighted and queries is None) for score, queries in every):
+        return None
+    return rules.overall_score(parts, weighted=weighted)
+
+
+def slices_of(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The scores of a result's subtasks, by the subtask's name in the data, under a result's keys."""
+    found: dict[str, dict[str, Any]] = {}
+    for key, value in values.items():
+        part, _, metric = key.rpartition("/")
+        if part and part not in _OTHER_PARTS and "/" not in part and not part.startswith("language="):
+            found.setdefault(part, {})[metric] = value
+    return found
+
+
+_OTHER_PARTS = {"positive_only", "first_stage", "rerank_delta", "pool_ceiling"}
+
+
+def _subtask(name: str) -> tuple[str, str]:
+    """Subtask and language of a slice."""
+    subtask, _, language = name.rpartition("_")
+    return (subtask, language) if language in LANGUAGES else (name, "")
+
+
+def _on_the_data_of(suite: Suite) -> list[Task]:
+    data = {(TASKS[task].path, TASKS[task].release) for task in suite.tasks}
+    return [task for task in TASKS.values() if (task.path, task.release) in data]
