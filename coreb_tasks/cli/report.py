@@ -56,8 +56,8 @@ def _sections(shown: Sequence[Scores], options: argparse.Namespace) -> list[Sect
 
 def _show(shown: Sequence[Scores], made: Sequence[Section], options: argparse.Namespace) -> list[str]:
     """Print the tables and write the page. Returns what went wrong."""
-    whole = [Part("", [details(shown, slices=options.slices)])] if shown else []
-    parts = [*whole, *(Part(section.suite.name, tables(section)) for section in made)]
+    parts = [Part("", [details(shown, slices=options.slices)])] if shown else []
+    parts += [Part(section.suite.name, tables(section)) for section in made]
     if options.format == "terminal":
         for part in parts:
             for table in part.tables:

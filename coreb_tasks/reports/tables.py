@@ -124,9 +124,9 @@ def leaderboard(section: Section, metric: str, title: str) -> Table:
         yield [*scores, *(section.mean(run, column.name, metric) for column in columns[-2:])]
 
     means = "macro: mean over tasks, of each of which it is the mean over subsets; micro: mean over all queries."
-    overall = [name for name, facts in OVERALLS.items() if facts.parts == section.suite.tasks]
-    note = f"{title}. {means} {' '.join(overall)}"
-    return _table(section, f"leaderboard_{metric}", f"Leaderboard, {title}", note.strip(), columns, cells)
+    stored = [name for name, facts in OVERALLS.items() if facts.parts == section.suite.tasks]
+    note = " ".join([f"{title}.", means, *(f"mteb has {"the latter" if OVERALLS[name].weighted else "the former"} as {name}." for name in stored)])
+    return _table(section, f"leaderboard_{metric}", f"Leaderboard, {title}", note, columns, cells)
 
 
 def subtasks(section: Section) -> Table:
