@@ -235,9 +235,8 @@ def _from_rows(section: Section, table: Table, column: str, needs: str, extra: s
         if extra:
             notes[panel, label] = f" ({extra} = {row.cells[at[extra]]})"
     kind = table.columns[at[column]].kind
-    note = f"{column}. {table.note}"
     return _plot(
-        section, table.name, table.title, note, needs, lambda: _bars(panels, kind, notes), drawn=bool(table.rows)
+        section, table.name, table.title, table.note, needs, lambda: _bars(panels, kind, notes), drawn=bool(table.rows)
     )
 
 
@@ -371,7 +370,9 @@ def _svg(figure: Figure) -> str:
     svg = out.getvalue()
     svg = svg[svg.index("<svg") :].replace(_INK, "currentColor")
     svg = re.sub(r'<g id="[^"]*"', "<g", svg)  # nothing refers to them, and the page holds many figures
-    return re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", svg, flags=re.DOTALL).strip()  # it would style the whole page
+    return re.sub(
+        r"<defs>\s*<style.*?</style>\s*</defs>", "", svg, flags=re.DOTALL
+    ).strip()  # it would style the whole page
 
 
 def _label(section: Section, run: Run) -> str:

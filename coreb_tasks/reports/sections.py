@@ -105,7 +105,9 @@ def sections(found: Iterable[Scores], suites: Collection[Suite], *, reference: b
         scores = [scores for scores in found if scores.task in tasks]
         scores += published_scores(suite) if reference else []
         held: dict[Run, dict[tuple[str, str], Mapping[str, Any]]] = {}
-        for one in sorted(scores, key=lambda one: (one.run.source or "", one.run.model, one.run.revision, one.run.experiment or "")):
+        for one in sorted(
+            scores, key=lambda one: (one.run.source or "", one.run.model, one.run.revision, one.run.experiment or "")
+        ):
             held.setdefault(one.run, {})[one.task, one.subset] = one.values
         if held:
             made.append(Section(suite, held))

@@ -78,7 +78,9 @@ def shown(value: Cell, kind: Kind, digits: int, missing: str) -> str:
         return missing
     if isinstance(value, str):
         return value
-    return f"{value:,}" if kind == "count" else f"{value:+.{digits}f}" if kind == "difference" else f"{value:.{digits}f}"
+    return (
+        f"{value:,}" if kind == "count" else f"{value:+.{digits}f}" if kind == "difference" else f"{value:.{digits}f}"
+    )
 
 
 def details(found: Sequence[Scores], *, slices: bool) -> Table:
@@ -96,7 +98,9 @@ def details(found: Sequence[Scores], *, slices: bool) -> Table:
     heads = ["model", "task", "split", "subset", *(["slice"] if slices else [])]
     ordered = sorted(rows(), key=lambda row: tuple(map(str, row.cells[: len(heads)])))
     columns = (*(Column(head, "text") for head in heads), *DETAILS)
-    return Table("details", "Result files", "Each subset of each result file, as it stands there.", columns, tuple(ordered))
+    return Table(
+        "details", "Result files", "Each subset of each result file, as it stands there.", columns, tuple(ordered)
+    )
 
 
 def tables(section: Section) -> list[Table]:
@@ -115,17 +119,22 @@ def tables(section: Section) -> list[Table]:
 
 def leaderboard(section: Section, metric: str, title: str) -> Table:
     """A row for each run: its score on each task (or subset, where a task has several), and both means."""
-    columns = [
-        Column(task if len(TASKS[task].subsets) == 1 else subset) for task, subset in section.main_parts
-    ] + [Column(kind, headline=kind == section.suite.headline) for kind in ("macro", "micro")]
+    columns = [Column(task if len(TASKS[task].subsets) == 1 else subset) for task, subset in section.main_parts] + [
+        Column(kind, headline=kind == section.suite.headline) for kind in ("macro", "micro")
+    ]
 
     def cells(run: Run) -> Iterator[list[Cell]]:
         scores = [section.value(run, part, metric) for part in section.main_parts]
         yield [*scores, *(section.mean(run, column.name, metric) for column in columns[-2:])]
 
     means = "macro: mean over tasks, of each of which it is the mean over subsets; micro: mean over all queries."
-    stored = [name for name, facts in OVERALLS.items() if facts.parts == section.suite.tasks]
-    note = " ".join([f"{title}.", means, *(f"mteb has {"the latter" if OVERALLS[name].weighted else "the former"} as {name}." for name in stored)])
+    kinds = {name: "micro" if facts.weighted else "macro" for name, facts in OVERALLS.items()}
+    stored = [
+        f"mteb's task {name} is the {kinds[name]} mean."
+        for name in kinds
+        if OVERALLS[name].parts == section.suite.tasks
+    ]
+    note = " ".join([f"{title}.", means, *stored])
     return _table(section, f"leaderboard_{metric}", f"Leaderboard, {title}", note, columns, cells)
 
 
@@ -166,7 +175,9 @@ def by_language(section: Section) -> Table:
             yield [part[0], *(section.value(run, part, key) for key in keys.values())]
 
     columns = [Column("task", "text"), *map(Column, keys)]
-    note = "nDCG@10 over the queries of one language: that of the query's code, else the one it asks for; none: neither."
+    note = (
+        "nDCG@10 over the queries of one language: that of the query's code, else the one it asks for; none: neither."
+    )
     return _table(section, "languages", "Languages", note, columns, cells)
 
 
@@ -238,7 +249,9 @@ def _table(
     marked = any(run.source is not None for run in section.held)
     columns = tuple(columns)
     rows = [
-        Row(run, (section.names[run], *([f"published, {run.source}" if run.source else OWN] if marked else []), *values))
+        Row(
+            run, (section.names[run], *([f"published, {run.source}" if run.source else OWN] if marked else []), *values)
+        )
         for run in section.held
         for values in cells(run)
         if any(cell is not None for cell, column in zip(values, columns, strict=True) if column.kind != "text")
