@@ -18,6 +18,7 @@ FLOORS = [
     "tasks",
     "registry",
     "interop",
+    "reports",
     "upstream",
     "cli",
 ]

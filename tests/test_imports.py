@@ -12,6 +12,17 @@ import pytest
 import coreb_tasks
 
 HEAVY = ["mteb", "torch", "datasets", "transformers", "sentence_transformers", "pandas", "pyarrow"]
+HEAVY = [
+    "mteb",
+    "torch",
+    "datasets",
+    "transformers",
+    "sentence_transformers",
+    "pandas",
+    "pyarrow",
+    "matplotlib",
+    "jinja2",
+]
 LIGHT = [
     "facts",
     "data",
@@ -23,12 +34,18 @@ LIGHT = [
     "cli.score",
     "cli.check_results",
     "cli.upstream",
+    "cli",
+    "cli.report",
+    "cli.check_results",
+    "cli.upstream",
+    "reports.page",
+    "reports.plots",
 ]
 
 
 def modules():
     found = {"coreb_tasks.registry", "coreb_tasks.task_metadata", "coreb_tasks.wrappers"}
-    packages = ["facts", "data", "tasks", "cli", "wrappers", "task_metadata"]
+    packages = ["facts", "data", "tasks", "reports", "cli", "wrappers", "task_metadata"]
     for package in packages:
         module = __import__(f"coreb_tasks.{package}", fromlist=["__path__"])
         found |= {
@@ -109,9 +126,15 @@ def test_light_modules_load_nothing_heavy(module):
 
 
 def test_list_and_report_load_nothing_heavy(tmp_path):
-    scores = {"hf_subset": "default", "ndcg_at_10": 0.5, "part/ndcg_at_10": 0.25}
-    file = tmp_path / "T.json"
-    file.write_text(json.dumps({"task_name": "T", "scores": {"test": [scores]}}), encoding="utf-8")
+    scores = {
+        "hf_subset": "default",
+        "ndcg_at_10": 0.5,
+        "main_score": 0.5,
+        "relevance_level": 1,
+        "part/ndcg_at_10": 0.25,
+    }
+    file = tmp_path / "CPRet-T2C.json"
+    file.write_text(json.dumps({"task_name": file.stem, "scores": {"test": [scores]}}), encoding="utf-8")
     program = (
         "import sys; from coreb_tasks.cli import main; "
         "codes = [main(['list']), main(['report', sys.argv[1], '--slices'])]; "

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 from coreb_tasks import rules
 from coreb_tasks.cli.console import fail, print_table
-from coreb_tasks.reports.results import METADATA, Result, ResultFileError, place, read_json, read_result, result_files
 from coreb_tasks.data import pinned_hash, revision_of
 from coreb_tasks.facts import MAIN_SCORE, OVERALLS, SPLIT, SUITES, TASKS, Overall, Task
+from coreb_tasks.reports.results import METADATA, Result, ResultFileError, place, read_json, read_result, result_files
 from coreb_tasks.task_metadata import descriptive_statistics, pins
 
 LAYOUT = "ORG__MODEL/REVISION/TASK.json or ORG__MODEL/REVISION/experiments/NAME/TASK.json"

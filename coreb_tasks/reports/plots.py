@@ -8,6 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from itertools import cycle, islice, product
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,7 @@ PUBLISHED = "†"
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 _STYLES = ("-", "--", ":", "-.")
 _INK = "#010203"  # stands for the text colour of the page, which the theme decides
-_SETTINGS: dict[str, Any] = {
+_SETTINGS: dict[Any, Any] = {
     "svg.fonttype": "none",
     "text.parse_math": False,  # names of models are no formulas
     "font.family": "sans-serif",
@@ -137,24 +138,27 @@ def reranking_bars(section: Section) -> Plot:
 def parameters(section: Section) -> Plot:
     """The headline against the number of parameters; the front holds what no smaller or equal model beats."""
     headline = section.suite.headline
-    scored = _known((run, section.mean(run, headline, MAIN_SCORE)) for run in section.held)
-    points = [(run, run.parameters, score) for run, score in scored if run.parameters]
-    left_out = [_label(section, run) for run, _ in scored if not run.parameters]
-    note = (
-        f"nDCG@10 ({headline}) against the number of parameters. The line is the Pareto front: no model of the same size "
-        "or smaller scores more. Named are the models on it, and your own."
+    means = {run: section.mean(run, headline, MAIN_SCORE) for run in section.held}
+    points = [(run, run.parameters, score) for run, score in _known(means.items()) if run.parameters]
+    unsized = [_label(section, run) for run, _ in _known(means.items()) if not run.parameters]
+    scored = [
+        run for run in means if any(section.value(run, part, MAIN_SCORE) is not None for part in section.main_parts)
+    ]
+    incomplete = [_label(section, run) for run in scored if means[run] is None]
+    left_out = f" Left out, as their number of parameters is not known or 0: {', '.join(unsized)}." if unsized else ""
+    left_out += (
+        f" Left out, as a part of their {headline} mean is missing: {', '.join(incomplete)}." if incomplete else ""
     )
-    if left_out:
-        note += f" Left out, as their number of parameters is not known or 0: {', '.join(left_out)}."
     return _plot(
         section,
         "parameters",
         "Score and size",
-        note,
-        "a headline score of a model whose number of parameters is known",
+        f"nDCG@10 ({headline}) against the number of parameters. The line is the Pareto front: no model of the same "
+        f"size or smaller scores more. Named are the models on it, and your own.{left_out}",
+        f"a {headline} mean of a model whose number of parameters is known",
         lambda: _scatter(section, points),
         drawn=bool(points),
-        needs_more=f" Scored, but without a number of parameters: {', '.join(left_out)}." if left_out else "",
+        otherwise=left_out,
     )
 
 
@@ -163,20 +167,20 @@ def dimensions(section: Section) -> Plot:
     curves: dict[tuple[str, str, str], dict[int, Run]] = defaultdict(dict)
     for run in section.held:
         if run.source is None and run.dimension:
+            # The plain run comes first, and is the one with all dimensions.
             curves[run.model, run.revision, run.variant].setdefault(run.dimension, run)
     curves = {key: runs for key, runs in curves.items() if len(runs) > 1}
-    scores: dict[str, Callable[[Run], Any]] = {
-        _part_title(part): lambda run, part=part: section.value(run, part, MAIN_SCORE) for part in section.main_parts
-    }
-    scores[section.suite.headline] = lambda run: section.mean(run, section.suite.headline, MAIN_SCORE)
-    panels: dict[str, Lines] = {
-        title: {
-            f"{model} ({revision})": points
-            for (model, revision, _), runs in curves.items()
-            if len(points := _known((dimension, score(run)) for dimension, run in sorted(runs.items()))) > 1
+
+    def lines(score: Callable[[Run], Any]) -> Lines:
+        found = {
+            f"{model} ({', '.join(filter(None, which))})": _known((size, score(run)) for size, run in sorted(runs.items()))
+            for (model, *which), runs in curves.items()
         }
-        for title, score in scores.items()
-    }
+        return {name: points for name, points in found.items() if len(points) > 1}
+
+    headline = section.suite.headline
+    panels = {_part_title(part): lines(partial(section.score, part)) for part in section.main_parts}
+    panels[headline] = lines(lambda run: section.mean(run, headline, MAIN_SCORE))
     ticks = sorted({dimension for runs in curves.values() for dimension in runs})
     return _plot(
         section,
@@ -207,10 +211,10 @@ def _plot(
     draw: Callable[[], Figure],
     *,
     drawn: bool,
-    needs_more: str = "",
+    otherwise: str = "",
 ) -> Plot:
     if not drawn:
-        return Plot(name, title, f"Not drawn: it needs {needs}.{needs_more}")
+        return Plot(name, title, f"Not drawn: it needs {needs}.{otherwise}")
     import matplotlib as mpl
 
     salt = f"{section.suite.name} {name}"
@@ -279,6 +283,8 @@ def _heat_maps(panels: Mapping[str, Mapping[str, Sequence[Any]]], columns: Seque
 
 
 def _lines(panels: Mapping[str, Lines], what: str, *, ticks: Sequence[int], log: bool = False) -> Figure:
+    """Small multiples with a line for each run; a panel without a line is left out."""
+    panels = {title: lines for title, lines in panels.items() if lines}
     names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
     styles = dict(zip(names, islice(cycle(product(_STYLES, _COLOURS)), len(names)), strict=True))
     figure, axes = _grid(panels, height=7)
@@ -315,7 +321,8 @@ def _scatter(section: Section, points: Sequence[tuple[Run, float, float]]) -> Fi
         some = [(size, score) for run, size, score in points if (run.source is None) == own]
         if some:
             label = "your own" if own else "published"
-            axis.scatter(*zip(*some, strict=True), marker=marker, color=colour, s=22, label=label, zorder=3)
+            sizes, scores = zip(*some, strict=True)
+            axis.scatter(sizes, scores, marker=marker, color=colour, s=22, label=label, zorder=3)
     axis.plot([p[1] for p in front], [p[2] for p in front], drawstyle="steps-post", color=_INK, alpha=0.5, linewidth=1)
     for run, size, score in points:
         if run.source is None or any(run == point[0] for point in front):
@@ -353,10 +360,9 @@ def _grid(
     lines = [names[start : start + across] for start in range(0, len(names), across)]
     rows = [list(dict.fromkeys(name for line_names in line for name in line_names)) for line in lines]
     letters = 0 if height else max(len(name) for line_rows in rows for name in line_rows)
-    heights = [(height or len(line_rows)) * _ROW + 0.7 for line_rows in rows]
+    heights = [(height or len(line_rows)) * _ROW + 0.5 for line_rows in rows]
     figure = Figure(figsize=(across * width + _LETTER * letters + 0.6, sum(heights)), layout="constrained")
-    share = "row" if across > 1 else False
-    axes = list(figure.subplots(len(rows), across, squeeze=False, sharey=share, height_ratios=heights).flat)
+    axes = list(figure.subplots(len(rows), across, squeeze=False, sharey="row", height_ratios=heights).flat)
     for axis in axes[len(panels) :]:
         axis.set_visible(False)
     return figure, [(axis, rows[position // across]) for position, axis in enumerate(axes[: len(panels)])]

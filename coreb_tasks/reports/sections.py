@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from coreb_tasks import rules
-from coreb_tasks.facts import OVERALLS, SUITES, TASKS, Suite, Task
+from coreb_tasks.facts import MAIN_SCORE, OVERALLS, SUITES, TASKS, Suite, Task
 from coreb_tasks.facts.coreb import CODES
 from coreb_tasks.reports.scores import Run, Scores, published_scores, run_names
 
 LANGUAGES = ("none", "any", *CODES)  # of slices: "none" of language=none, "any" of t2c_search_any
 
-# The samples are no benchmarks for mteb.
-REPORTED: dict[str, Suite] = {
-    **SUITES,
-    **{
-        name: Suite(name, benchmark, tasks, f"The packaged sample of {benchmark.title}.", headline)
-        for benchmark, headline in {suite.benchmark.title: (suite.benchmark, suite.headline) for suite in SUITES.values()}.values()
-        for name in [f"{benchmark.title}(sample)"]
-        for tasks in [tuple(t.name for t in TASKS.values() if t.benchmark == benchmark and t.sample and t.reranks is None)]
-    },
-}  # fmt: skip
+
+def _samples() -> dict[str, Suite]:
+    """The packaged sample of each benchmark. They are no benchmarks for mteb."""
+    suites = {}
+    for suite in SUITES.values():
+        name, benchmark = f"{suite.benchmark.title}(sample)", suite.benchmark
+        tasks = [task for task in TASKS.values() if task.sample and task.benchmark == benchmark and not task.reranks]
+        description = f"The packaged sample of {benchmark.title}."
+        suites[name] = replace(suite, name=name, tasks=tuple(task.name for task in tasks), description=description)
+    return suites
+
+
+REPORTED: dict[str, Suite] = {**SUITES, **_samples()}
 
 
 @dataclass(frozen=True)
@@ -56,14 +59,18 @@ class Section:
         """A score, or None where the run has none."""
         return self.held[run].get(part, {}).get(key)
 
+    def score(self, part: tuple[str, str], run: Run) -> Any:
+        """The main score, or None where the run has none."""
+        return self.value(run, part, MAIN_SCORE)
+
     def mean(self, run: Run, kind: str, metric: str) -> float | None:
         """Macro or micro mean over the benchmark's tasks; None over a hole. Of a paper's run what the paper states."""
         if run.source is not None:
             return run.means.get(kind, {}).get(metric)
-        parts = [
-            [(self.value(run, (task, subset), metric), self.value(run, (task, subset), "n_queries")) for subset in TASKS[task].subsets]
-            for task in self.suite.tasks
-        ]  # fmt: skip
+        parts: list[list[tuple[Any, Any]]] = [[] for _ in self.suite.tasks]
+        for part in self.main_parts:
+            scored = (self.value(run, part, metric), self.value(run, part, "n_queries"))
+            parts[self.suite.tasks.index(part[0])].append(scored)
         return mean(parts, weighted=kind == "micro")
 
     def subtasks(self, run: Run) -> dict[str, dict[str, Mapping[str, Any]]]:
@@ -75,7 +82,7 @@ class Section:
             for subset, facts in task.subsets.items() if task.reranks is None else ():
                 values = self.held[run].get((task.name, subset))
                 if values is not None and facts.subtasks is not None and len(facts.subtasks) == 1:
-                    slices.setdefault(*facts.subtasks, values)
+                    slices.setdefault(next(iter(facts.subtasks)), values)
         found: dict[str, dict[str, Mapping[str, Any]]] = {}
         for name, values in slices.items():
             subtask, language = _subtask(name)
@@ -97,7 +104,7 @@ class Section:
 
 
 def sections(found: Iterable[Scores], suites: Collection[Suite], *, reference: bool) -> list[Section]:
-    """A section for each benchmark that there are scores on; with ``reference`` the published ones stand beside them."""
+    """A section for each benchmark that there are scores on, with ``reference`` the published ones too."""
     found = list(found)
     made = []
     for suite in suites:
@@ -105,9 +112,7 @@ def sections(found: Iterable[Scores], suites: Collection[Suite], *, reference: b
         scores = [scores for scores in found if scores.task in tasks]
         scores += published_scores(suite) if reference else []
         held: dict[Run, dict[tuple[str, str], Mapping[str, Any]]] = {}
-        for one in sorted(
-            scores, key=lambda one: (one.run.source or "", one.run.model, one.run.revision, one.run.experiment or "")
-        ):
+        for one in sorted(scores, key=_place):
             held.setdefault(one.run, {})[one.task, one.subset] = one.values
         if held:
             made.append(Section(suite, held))
@@ -121,7 +126,7 @@ def suite_of(task: str) -> str:
 
 
 def mean(parts: list[list[tuple[Any, Any]]], *, weighted: bool) -> float | None:
-    """As ``rules.overall_score``, over the scores and query counts of each part's subsets; None where one is missing."""
+    """``rules.overall_score`` over the scores and query counts of each part's subsets; None where one is missing."""
     every = [pair for part in parts for pair in part]
     if not every or any(score is None or (weighted and queries is None) for score, queries in every):
         return None
@@ -139,6 +144,12 @@ def slices_of(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 _OTHER_PARTS = {"positive_only", "first_stage", "rerank_delta", "pool_ceiling"}
+
+
+def _place(scores: Scores) -> tuple[str, ...]:
+    """One's own runs first, by their names."""
+    run = scores.run
+    return run.source or "", run.model, run.revision, run.experiment or ""
 
 
 def _subtask(name: str) -> tuple[str, str]:

@@ -54,10 +54,11 @@ class Table:
 
     def text(self, missing: str) -> list[list[str]]:
         """The cells as people read them."""
+        kinds = [column.kind for column in self.columns]
         return [
-            [shown(cell, column.kind, row.run.digits, missing) for cell, column in zip(row.cells, self.columns, strict=True)]
+            [shown(cell, kind, row.run.digits, missing) for cell, kind in zip(row.cells, kinds, strict=True)]
             for row in self.rows
-        ]  # fmt: skip
+        ]
 
 
 MODEL, SOURCE = Column("model", "text"), Column("scores", "text")
@@ -199,8 +200,8 @@ def intrusion(section: Section) -> Table:
                 yield [task, subset, rate, n, queries]
 
     note = (
-        "Of the n queries with a relevant document and a hard negative in the top 10, the share whose best hard negative "
-        "ranks above the best relevant document. Lower is better; no rate over no query."
+        "Of the n queries with a relevant document and a hard negative in the top 10, the share whose best hard "
+        "negative ranks above the best relevant document. Lower is better; no rate over no query."
     )
     return _table(section, "intrusion", "Hard-negative intrusion", note, columns, cells)
 
@@ -222,8 +223,8 @@ def reranking(section: Section) -> Table:
                 yield [task, subset, *(section.value(run, (task, subset), key) for key in keys.values())]
 
     note = (
-        "The first stage finds the candidates, the model sorts them. Ceiling: what a perfect reranker would reach on the "
-        "same candidates. Differences are comparable only between rows of one first stage."
+        "The first stage finds the candidates, the model sorts them. Ceiling: what a perfect reranker would reach on "
+        "the same candidates. Differences are comparable only between rows of one first stage."
     )
     columns = [Column("task", "text"), Column("subset", "text"), *keys]
     return _table(section, "reranking", "Reranking", note, columns, cells)
