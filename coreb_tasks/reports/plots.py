@@ -173,7 +173,9 @@ def dimensions(section: Section) -> Plot:
 
     def lines(score: Callable[[Run], Any]) -> Lines:
         found = {
-            f"{model} ({', '.join(filter(None, which))})": _known((size, score(run)) for size, run in sorted(runs.items()))
+            f"{model} ({', '.join(filter(None, which))})": _known(
+                (size, score(run)) for size, run in sorted(runs.items())
+            )
             for (model, *which), runs in curves.items()
         }
         return {name: points for name, points in found.items() if len(points) > 1}

@@ -3,15 +3,19 @@
 import json
 import math
 import re
+from itertools import takewhile
 
 import pytest
 
 from coreb_tasks.cli import main
+from coreb_tasks.data import pinned_hash
+from coreb_tasks.facts import TASKS
 
 SCORES = {
     "hf_subset": "default",
     "languages": ["eng-Latn"],
     "main_score": 0.61803,
+    "relevance_level": 2,
     "n_queries": 1123,
     "ndcg_at_10": 0.61803,
     "recall_at_10": 0.70711,
@@ -37,7 +41,10 @@ def store(folder):
         revision.mkdir(parents=True, exist_ok=True)
         if meta:
             (revision / "model_meta.json").write_text(json.dumps({"name": model, "revision": "abc123"}))
-        subsets = scores if isinstance(scores, list) else [scores]
+        subsets = [
+            {"data_hash": pinned_hash(TASKS[task], one["hf_subset"]), **one}
+            for one in (scores if isinstance(scores, list) else [scores])
+        ]
         result = {"dataset_revision": "sha256:0", "task_name": task, "scores": {split: subsets}}
         file = revision / f"{task}.json"
         file.write_text(json.dumps(result), encoding="utf-8")
@@ -48,12 +55,13 @@ def store(folder):
 
 @pytest.fixture
 def report(capsys, folder):
-    """Runs it; the exit code, the rows of the table (lists of cells; empty cells leave none) and stderr."""
+    """Runs it; the exit code, the rows of the first table (lists of cells; empty cells leave none) and stderr."""
 
     def report(*options, path=folder):
         code = main(["report", str(path), *options])
         written = capsys.readouterr()
-        rows = [re.split(r" {2,}", line.strip()) for line in written.out.splitlines() if line.strip(" ─")]
+        first = takewhile(lambda line: not line[:1].strip(), written.out.splitlines())  # up to the next one's title
+        rows = [re.split(r" {2,}", line.strip()) for line in first if line.strip(" ─")]
         return code, rows, written.err
 
     return report
@@ -67,26 +75,24 @@ def test_values_stand_as_in_the_file(store, report):
     assert (code, errors) == (0, "")
 
 
-def test_each_model_task_split_and_subset_has_a_row(store, report):
+def test_each_model_task_and_subset_has_a_row(store, report):
     store("CoREB-T2C")
-    store("CoREB-C2C", [{**SCORES, "hf_subset": "go"}, {**SCORES, "hf_subset": "any"}], split="dev")
+    store("1C-Ebench", [{**SCORES, "relevance_level": 1, "hf_subset": subset} for subset in ("forum", "fastcode")])
     store("CoREB-T2C", model="org/another")
     _, rows, _ = report()
     assert [row[:4] for row in rows[1:]] == [
         ["org/another", "CoREB-T2C", "test", "default"],
-        ["org/model", "CoREB-C2C", "dev", "any"],
-        ["org/model", "CoREB-C2C", "dev", "go"],
+        ["org/model", "1C-Ebench", "test", "fastcode"],
+        ["org/model", "1C-Ebench", "test", "forum"],
         ["org/model", "CoREB-T2C", "test", "default"],
     ]
 
 
-@pytest.mark.parametrize(
-    "missing", ["n_queries", "ndcg_at_10", "recall_at_10", "mrr_at_10", "hard_negative_intrusion_at_10"]
-)
+@pytest.mark.parametrize("missing", ["n_queries", "recall_at_10", "mrr_at_10", "hard_negative_intrusion_at_10"])
 def test_a_missing_value_is_a_dash_in_its_place(store, report, missing):
     keys = ["n_queries", "ndcg_at_10", "recall_at_10", "mrr_at_10", "hard_negative_intrusion_at_10"]
-    store("Absent", {key: value for key, value in SCORES.items() if key != missing})
-    store("Null", {**SCORES, missing: None})
+    store("CoREB-C2C", {key: value for key, value in SCORES.items() if key != missing})
+    store("CoREB-C2T", {**SCORES, missing: None})
     code, (_, absent, null), _ = report()
     expected = ["-" if key == missing else shown for key, shown in zip(keys, SHOWN, strict=True)]
     assert absent[4:] == null[4:] == expected
@@ -234,7 +240,97 @@ def test_a_folder_that_is_not_there_is_an_error(folder, report):
 
 
 def test_square_brackets_and_long_names_are_printed_as_they_are(store, report):
-    name = "CoREB-[bold]" + "x" * 300
+    name = "org/[bold]" + "x" * 300
+    store().with_name("model_meta.json").write_text(json.dumps({"name": name}))
+    assert report()[1][1][0] == name
+
+
+INCOMPARABLE = {
+    "a task of others": ({}, "NanoBEIR", "not one of our tasks"),
+    "no nDCG@10": ({"ndcg_at_10": None}, "CoREB-T2C", "has no ndcg_at_10"),
+    "no main score": ({"main_score": None}, "CoREB-T2C", "has no main_score"),
+    "another level": ({"relevance_level": 1}, "CoREB-T2C", "relevance_level is 1; expected 2"),
+    "other data": ({"data_hash": "0" * 64}, "CoREB-T2C", "data_hash is '000"),
+    "another split": ({}, "CoREB-T2C", "expected each of default of test once"),
+    "another subset": ({"hf_subset": "go"}, "CoREB-T2C", "expected each of default of test once"),
+    "a part of the subsets": ({"hf_subset": "any"}, "CoREB-T2C-Search", "expected each of any, python, java"),
+    "a mean without its parts": ({"main_score": None}, "CoREB-Overall", "run all of its parts"),
+}
+
+
+@pytest.mark.parametrize(("change", "task", "reason"), INCOMPARABLE.values(), ids=INCOMPARABLE)
+def test_what_cannot_stand_beside_others_is_left_out_with_the_reason(store, report, change, task, reason):
+    good = store("CoREB-C2C")
+    result = json.loads(store("CoREB-T2C").read_text())
+    good.with_name("CoREB-T2C.json").unlink()
+    bad = good.with_name(f"{task}.json")
+    split = "dev" if reason.endswith("once") and not change else "test"
+    scores = {split: [{**result["scores"]["test"][0], **change}]}
+    bad.write_text(json.dumps({**result, "task_name": task, "scores": scores}))
+    code, rows, errors = report()
+    assert (code, [row[1] for row in rows[1:]]) == (1, ["CoREB-C2C"])
+    assert errors.startswith(f"coreb-tasks report: {bad}: ")
+    assert reason in errors
+
+
+def test_two_files_of_a_run_and_task_are_both_named_and_left_out(store, folder, tmp_path, capsys):
+    files = [store(), store(folder=tmp_path / "again")]
+    store("CoREB-C2C")
+    assert main(["report", str(folder), str(tmp_path / "again"), "--format", "csv"]) == 1
+    written = capsys.readouterr()
+    assert "CoREB-C2C" in written.out
+    assert "CoREB-T2C,test" not in written.out
+    for file, line in zip(files, written.err.splitlines(), strict=True):
+        assert line.startswith(f"coreb-tasks report: {file}: ")
+        assert all(str(other) in line for other in files)
+
+
+def test_a_file_that_is_given_twice_counts_once(store, folder, capsys):
     file = store()
-    file.write_text(file.read_text().replace("CoREB-T2C", name))
-    assert report()[1][1][1] == name
+    assert main(["report", str(folder), str(file)]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_data_that_are_not_pinned_must_be_the_same_in_all_files(store, report):
+    for position, data_hash in enumerate(("a", "a", "b")):
+        store("CPRet-T2C", {**SCORES, "relevance_level": 1, "data_hash": data_hash}, model=f"org/{position}")
+    code, rows, errors = report()
+    assert (code, [row[0] for row in rows[1:]]) == (1, ["org/0", "org/1"])
+    assert "org__2" in errors
+    assert "data_hash is 'b'; expected 'a'" in errors
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--reference", "--benchmark", "CoREB(v20260)"], "did you mean CoREB(v202603)?"),
+        (["--reference", "--benchmark", "zzz"], "expected one of CoREB(v202603), "),
+        ([], "no results given"),
+        (["--reference", "--benchmark", "CPRet(sample)"], "CPRet(sample): no scores on it"),
+    ],
+)
+def test_what_cannot_be_reported_is_an_error_that_says_what_to_do(capsys, options, expected):
+    assert main(["report", *options]) == 1
+    assert expected in capsys.readouterr().err
+
+
+def test_one_benchmark_can_be_asked_for(store, report):
+    store("CoREB-T2C")
+    store("CoREB-T2C-v202602")
+    assert [row[1] for row in report("--benchmark", "CoREB(v202602)")[1][1:]] == ["CoREB-T2C-v202602"]
+
+
+def test_without_its_libraries_the_page_is_an_error_and_the_tables_are_printed(store, report, tmp_path, monkeypatch):
+    store()
+    monkeypatch.setattr("coreb_tasks.reports.page.find_spec", lambda name: None)
+    code, rows, errors = report("--out", str(tmp_path / "page.html"))
+    assert (code, len(rows)) == (1, 2)
+    assert "jinja2 and matplotlib" in errors
+    assert "pip install 'coreb-tasks[report]'" in errors
+
+
+def test_a_page_that_cannot_be_written_is_an_error(store, report, tmp_path):
+    store()
+    code, _, errors = report("--out", str(tmp_path / "nowhere" / "page.html"))
+    assert code == 1
+    assert "nowhere" in errors
