@@ -30,6 +30,7 @@ _STYLES = ("-", "--", ":", "-.")
 _INK = "#010203"  # stands for the text colour of the page, which the theme decides
 _SETTINGS: dict[Any, Any] = {
     "svg.fonttype": "none",
+    "svg.hashsalt": "coreb-tasks",
     "text.parse_math": False,  # names of models are no formulas
     "font.family": "sans-serif",
     "font.size": 9,
@@ -219,9 +220,8 @@ def _plot(
         return Plot(name, title, f"Not drawn: it needs {needs}.{otherwise}")
     import matplotlib as mpl
 
-    salt = f"{section.suite.name} {name}"
-    with mpl.rc_context({**_SETTINGS, "svg.hashsalt": salt}):
-        svg = _svg(draw())
+    with mpl.rc_context(_SETTINGS):
+        svg = _svg(draw(), re.sub(r"\W+", "-", f"{section.suite.name}-{name}"))
     if PUBLISHED in svg:
         note += f" {PUBLISHED}: published."
     label = escape(f"{section.suite.name}: {title}. {note}")
@@ -370,17 +370,22 @@ def _grid(
     return figure, [(axis, rows[position // across]) for position, axis in enumerate(axes[: len(panels)])]
 
 
-def _svg(figure: Figure) -> str:
-    """The figure for use within a page: without a head, in the page's text colour."""
+def _svg(figure: Figure, name: str) -> str:
+    """The figure for use within a page: without a head, in the page's text colour, with identifiers of its own."""
     out = io.StringIO()
     nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
     figure.savefig(out, format="svg", transparent=True, metadata=nothing)
     svg = out.getvalue()
-    svg = svg[svg.index("<svg") :].replace(_INK, "currentColor")
-    svg = re.sub(r'<g id="[^"]*"', "<g", svg)  # nothing refers to them, and the page holds many figures
-    return re.sub(
-        r"<defs>\s*<style.*?</style>\s*</defs>", "", svg, flags=re.DOTALL
-    ).strip()  # it would style the whole page
+    svg = svg[svg.index("<svg") :].strip().replace(_INK, "currentColor")
+    svg = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", svg, flags=re.DOTALL)  # it would style the whole page
+    numbers: dict[str, int] = {}
+
+    def named(reference: re.Match[str]) -> str:
+        return f"{reference[1]}{name}-{numbers.setdefault(reference[2], len(numbers))}"
+
+    # Identifiers are hashes of coordinates, of which the last bits differ from time to time. Nothing refers to groups.
+    svg = re.sub(r'<g id="[^"]*"', "<g", svg)
+    return re.sub(r"<[^>]*>", lambda tag: re.sub(r'( id="|href="#|url\(#)([^")]*)', named, tag[0]), svg)
 
 
 def _label(section: Section, run: Run) -> str:

@@ -1,9 +1,10 @@
-"""Tables: every figure is that of the result file, means are those of the papers, and nothing is averaged over a hole."""
+"""Tables: figures are those of the result files, means those of the papers, and none is taken over a hole."""
 
 import csv
 import io
 import json
 import math
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -14,7 +15,7 @@ from coreb_tasks.cli import main
 from coreb_tasks.facts import TASKS
 from coreb_tasks.reports.formats import FORMATS, Part
 from coreb_tasks.reports.scores import Run, Scores, run_names
-from coreb_tasks.reports.sections import REPORTED
+from coreb_tasks.reports.sections import REPORTED, sections
 from coreb_tasks.reports.tables import Column, Row, Table, details, leaderboard, subtasks, tables
 
 KEYS = {"queries": "n_queries", "nDCG@10": "ndcg_at_10", "Recall@10": "recall_at_10", "MRR@10": "mrr_at_10"}
@@ -48,7 +49,7 @@ def expected(files, suite, table, run, cells, column):
     if table == "subtasks_by_language":
         language = column
         return value(task, "default", f"{subtask}_{language}/ndcg_at_10")
-    names = [name for name in (subtask, *(f"{subtask}_{language}" for language in languages))]
+    names = [subtask, *(f"{subtask}_{language}" for language in languages)]
     slices = [(value(task, "default", f"{n}/ndcg_at_10"), value(task, "default", f"{n}/n_queries")) for n in names]
     held = [(score, queries) for score, queries in slices if score is not None]
     return round(sum(score * queries for score, queries in held) / sum(queries for _, queries in held), 5)
@@ -121,9 +122,10 @@ def test_no_mean_is_taken_over_a_hole_and_such_runs_come_last(section):
 
 
 def test_a_subtask_is_the_mean_over_the_queries_of_its_languages(section):
-    languages = ("any", "python", "java", "cpp", "ruby", "go")
-    slices = {f"t2c_search_{language}/{key}": value for language, queries in zip(languages, (5, 1, 1, 1, 1, 1), strict=True)
-              for key, value in (("ndcg_at_10", 0.2 if language == "any" else 0.6), ("n_queries", queries))}  # fmt: skip
+    slices = {}
+    for language in ("any", "python", "java", "cpp", "ruby", "go"):
+        score, queries = (0.2, 5) if language == "any" else (0.6, 1)
+        slices |= {f"t2c_search_{language}/ndcg_at_10": score, f"t2c_search_{language}/n_queries": queries}
     table = subtasks(section("CoREB(v202603)", [scores("CoREB-T2C", 0.5, 10, **slices)]))
     assert [column.name for column in table.columns] == ["model", "t2c_search"]
     assert table.rows[0].cells == ("org/model", 0.4)  # (0.2 x 5 + 0.6 x 5) / 10
@@ -138,8 +140,6 @@ def test_a_subtask_is_read_from_its_own_task_where_there_is_no_main_one(section)
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.integers(1, 1000)), min_size=3, max_size=3))
 def test_means_lie_between_their_parts(parts):
-    from coreb_tasks.reports.sections import sections
-
     found = [scores(task, *part) for task, part in zip(REPORTED["CoREB(v202603)"].tasks, parts, strict=True)]
     (made,) = sections(found, [REPORTED["CoREB(v202603)"]], reference=False)
     low, high = (choose(score for score, _ in parts) for choose in (min, max))
@@ -193,8 +193,6 @@ def test_csv_and_json_hold_the_exact_values():
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_is_printed_of_the_recorded_results(capsys, name):
-    from pathlib import Path
-
     assert main(["report", str(Path(__file__).parent / "results"), "--format", name, "--reference"]) == 0
     written = capsys.readouterr()
     assert "0.29829" in written.out  # nDCG@10 of BM25 on CoREB-C2C
