@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from coreb_tasks import rules
@@ -73,34 +73,46 @@ class Section:
             parts[self.suite.tasks.index(part[0])].append(scored)
         return mean(parts, weighted=kind == "micro")
 
-    def subtasks(self, run: Run) -> dict[str, dict[str, Mapping[str, Any]]]:
-        """Scores by subtask and language ("" where it has none): slices of a main task, else a subtask's own task."""
+    @cached_property
+    def subtasks(self) -> dict[Run, dict[str, dict[str, Mapping[str, Any]]]]:
+        """Scores of each run by subtask and language ("" where it has none).
+
+        They are slices of a main task's result, else the result of the subtask's own task.
+        """
+        return {run: self._subtasks(run) for run in self.held}
+
+    def _subtasks(self, run: Run) -> dict[str, dict[str, Mapping[str, Any]]]:
         slices: dict[str, Mapping[str, Any]] = {}
         for part in self.main_parts:
             slices |= slices_of(self.held[run].get(part, {}))
-        for task in self.tasks:
-            for subset, facts in task.subsets.items() if task.reranks is None else ():
-                values = self.held[run].get((task.name, subset))
-                if values is not None and facts.subtasks is not None and len(facts.subtasks) == 1:
-                    slices.setdefault(next(iter(facts.subtasks)), values)
+        for name, part in self._subtask_parts.items():
+            if part in self.held[run]:
+                slices.setdefault(name, self.held[run][part])
         found: dict[str, dict[str, Mapping[str, Any]]] = {}
         for name, values in slices.items():
             subtask, language = _subtask(name)
             found.setdefault(subtask, {})[language] = values
         return found
 
+    @cached_property
+    def _subtask_parts(self) -> dict[str, tuple[str, str]]:
+        """Task and subset that hold just the queries of a slice, by the slice."""
+        return {
+            name: (task.name, subset)
+            for task in self.tasks
+            for subset, facts in task.subsets.items()
+            for name in facts.subtasks or ()
+        }
+
     def subtask_score(self, run: Run, subtask: str, metric: str) -> float | None:
         """A subtask's mean over all queries of its languages; None over a hole. Of a paper's what the paper states."""
-        languages = self.subtasks(run).get(subtask, {})
+        languages = self.subtasks[run].get(subtask, {})
         if run.source is not None:
             return languages.get("", {}).get(metric)
-        expected = {name for task in self.tasks for facts in task.subsets.values() for name in facts.subtasks or ()}
-        if {language for group, language in map(_subtask, expected) if group == subtask} - languages.keys():
+        expected = {language for group, language in map(_subtask, self._subtask_parts) if group == subtask}
+        if not languages or expected - languages.keys():
             return None
-        return mean(
-            [[(values.get(metric), values.get("n_queries")) for values in languages.values()]] if languages else [],
-            weighted=True,
-        )
+        return mean([[(values.get(metric), values.get("n_queries")) for values in languages.values()]], weighted=True)
 
 
 def sections(found: Iterable[Scores], suites: Collection[Suite], *, reference: bool) -> list[Section]:
@@ -119,6 +131,7 @@ def sections(found: Iterable[Scores], suites: Collection[Suite], *, reference: b
     return made
 
 
+@cache
 def suite_of(task: str) -> str:
     """Name of the benchmark or sample that a task, or a score over tasks, belongs to."""
     part = OVERALLS[task].parts[0] if task in OVERALLS else task

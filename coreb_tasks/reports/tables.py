@@ -141,7 +141,7 @@ def leaderboard(section: Section, metric: str, title: str) -> Table:
 
 def subtasks(section: Section) -> Table:
     """A row for each run: the mean over all queries of each subtask."""
-    groups = list(dict.fromkeys(name for run in section.held for name in section.subtasks(run)))
+    groups = list(dict.fromkeys(name for run in section.held for name in section.subtasks[run]))
 
     def cells(run: Run) -> Iterator[list[Cell]]:
         yield [section.subtask_score(run, group, MAIN_SCORE) for group in groups]
@@ -153,11 +153,11 @@ def subtasks(section: Section) -> Table:
 def subtasks_by_language(section: Section) -> Table:
     """A row for each subtask of a run: its score in each language."""
     languages = [language for language in LANGUAGES if any(
-        language in found for run in section.held for found in section.subtasks(run).values()
+        language in found for run in section.held for found in section.subtasks[run].values()
     )]  # fmt: skip
 
     def cells(run: Run) -> Iterator[list[Cell]]:
-        for subtask, found in section.subtasks(run).items():
+        for subtask, found in section.subtasks[run].items():
             yield [subtask, *(found.get(language, {}).get(MAIN_SCORE) for language in languages)]
 
     columns = [Column("subtask", "text"), *map(Column, languages)]
