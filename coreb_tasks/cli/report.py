@@ -27,16 +27,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--reference", action="store_true", help="the papers' scores beside your own")
     parser.add_argument("--slices", action="store_true", help="also a row for each subtask and language of a result")
     parser.add_argument("--format", choices=("terminal", *FORMATS), default="terminal", help="of the printed tables")
+    parser.set_defaults(wrong_call=parser.error)
     parser.add_argument("--out", type=Path, metavar="FILE.html", help="also write a page with all tables and plots")
 
 
 def run(options: argparse.Namespace) -> int:
-    unknown = [name for name in options.benchmark or () if name not in REPORTED]
-    faults = [f"unknown benchmark {name}{_closest(name)}" for name in unknown]
     if not options.results and not options.reference:
-        faults.append("no results given; name the folder that mteb wrote results to, or ask for --reference")
-    if faults:
-        return fail("report", faults)
+        options.wrong_call("no RESULTS; expected the folder that mteb wrote results to, or --reference alone")
+    unknown = [name for name in options.benchmark or () if name not in REPORTED]
+    if unknown:
+        return fail("report", [f"unknown benchmark {name}{_closest(name)}" for name in unknown])
     found, faults = read(options.results)
     shown = [scores for scores in found if suite_of(scores.task) in (options.benchmark or REPORTED)]
     made = _sections(shown, options)
