@@ -11,7 +11,6 @@ import pytest
 
 import coreb_tasks
 
-HEAVY = ["mteb", "torch", "datasets", "transformers", "sentence_transformers", "pandas", "pyarrow"]
 HEAVY = [
     "mteb",
     "torch",
@@ -29,17 +28,14 @@ LIGHT = [
     "task_metadata",
     "scoring",
     "interop",
-    "cli",
-    "cli.report",
-    "cli.score",
-    "cli.check_results",
-    "cli.upstream",
-    "cli",
-    "cli.report",
-    "cli.check_results",
-    "cli.upstream",
     "reports.page",
     "reports.plots",
+    "cli",
+    "cli.check_results",
+    "cli.compare",
+    "cli.report",
+    "cli.score",
+    "cli.upstream",
 ]
 
 
