@@ -6,6 +6,7 @@ document ids to grades. Shares and metrics lie in 0..1.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 Scores = TypeVar("Scores", float, "NDArray[np.float64]")
 Qrels = Mapping[str, Mapping[str, int]]
 CUT_OFFS = (1, 3, 5, 10, 20, 100)
+# Reciprocal rank fusion: 1C-Ebench (arXiv:2608.19957), hybrid search
+FUSION_DEPTH, FUSION_K = 100, 60
 POOL_DEPTH = 128  # candidates of a query that a reranker sorts. CoREB (arXiv:2605.04615), reranking protocol
 _DIGITS = 5  # as mteb rounds
 
@@ -96,6 +99,19 @@ def intrusion_rate(intrusions: Iterable[bool | None]) -> dict[str, float]:
 def ideal_order(candidates: Iterable[str], grades: Mapping[str, int]) -> dict[str, float]:
     """The scores that a perfect reranker gives the candidates of a query: the ceiling of what reranking can reach."""
     return {document: float(grades.get(document, 0)) for document in candidates}
+
+
+def reciprocal_rank_fusion(rankings: Iterable[Sequence[str]], k: int = FUSION_K) -> dict[str, float]:
+    """Sum over rankings of 1 / (k + rank), ranks from 1; a ranking without a document gives it nothing.
+
+    1C-Ebench (arXiv:2608.19957), hybrid search. Sums do not depend on the order of the rankings, so that documents tie
+    where their ranks are the same in another order.
+    """
+    shares: dict[str, list[float]] = {}
+    for ranked in rankings:
+        for rank, document in enumerate(ranked, start=1):
+            shares.setdefault(document, []).append(1 / (k + rank))
+    return {document: math.fsum(parts) for document, parts in shares.items()}
 
 
 def within_pool(scores: Mapping[str, Any], depth: int) -> dict[str, Any]:

@@ -53,6 +53,23 @@ def best(scores: Mapping[str, float], excluded: Set[str] = frozenset(), depth: i
     return dict([(document, score) for score, document in ranked if document not in excluded][:depth])
 
 
+def fuse(
+    runs: Sequence[Run], data: RetrievalData, k: int = rules.FUSION_K, depth: int = rules.FUSION_DEPTH
+) -> dict[str, dict[str, float]]:
+    """Reciprocal rank fusion of the first ``depth`` documents of each run, best first.
+
+    Excluded documents are removed before anything is ranked. A query that no run has anything of is left out.
+    """
+    fused = {}
+    for query in data.queries:
+        excluded = data.excluded.get(query, frozenset())
+        rankings = [list(best(run.get(query, {}), excluded, depth)) for run in runs]
+        scores = rules.reciprocal_rank_fusion(rankings, k)
+        if scores:
+            fused[query] = {document: scores[document] for document in rules.ranking(scores)}
+    return fused
+
+
 def metrics(run: Run, qrels: rules.Qrels, cut_offs: Sequence[int] = rules.CUT_OFFS) -> dict[str, dict[str, float]]:
     """The metrics of each judged query by mteb's names; 0 for a query of which the run has nothing.
 

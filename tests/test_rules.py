@@ -83,3 +83,18 @@ def test_the_ideal_order_puts_relevant_candidates_first():
 
 def test_a_small_loss_is_no_negative_zero():
     assert math.copysign(1, rules.mean_metrics([{"delta": -1e-7}])["delta"]) == 1
+
+
+def test_fusion_counts_ranks_from_1_and_gives_nothing_for_an_absent_document():
+    fused = rules.reciprocal_rank_fusion([["X", "a", "Y"], ["b", "c", "Y"]])
+    assert rules.ranking(fused) == ["Y", "b", "X", "c", "a"]
+    assert fused["Y"] == pytest.approx(0.031746, abs=5e-7)
+    assert fused["X"] == fused["b"] == pytest.approx(0.016393, abs=5e-7)
+    assert fused["a"] == fused["c"] == 1 / 62
+    assert rules.reciprocal_rank_fusion([["a"]], k=0) == {"a": 1.0}
+
+
+@given(st.lists(st.permutations("abcd"), min_size=1, max_size=4), st.randoms())
+def test_fusion_does_not_depend_on_the_order_of_the_rankings(rankings, chance):
+    shuffled = chance.sample(rankings, len(rankings))
+    assert rules.reciprocal_rank_fusion(shuffled) == rules.reciprocal_rank_fusion(rankings)

@@ -1,13 +1,14 @@
 """Scores of runs, worked out by hand, and of what is cut before it is scored."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coreb_tasks import scoring
+from coreb_tasks import rules, scoring
 from coreb_tasks.data import RetrievalData
 
 LOG3 = 1 / math.log2(3)
@@ -59,3 +60,24 @@ def test_the_best_are_the_first_of_the_whole_ranking(scores, excluded, depth):
     found = scoring.best(scores, frozenset(excluded), depth)
     assert list(found) == ranked[:depth]
     assert all(found[d] == np.float32(scores[d]) for d in found)
+
+
+def test_fusion_takes_anchors_out_before_ranks_are_counted_and_documents_are_cut():
+    one, other = {"q": {"anchor": 9.0, "a": 3.0, "b": 2.0}}, {"q": {"b": 5.0, "anchor": 4.0, "a": 3.0}}
+    excluded = {"q": frozenset({"anchor"})}
+    held = data({"q": {"a": 2}}, excluded)
+    fused = scoring.fuse([one, other], held, k=60, depth=2)
+    assert fused == {"q": {"b": 1 / 62 + 1 / 61, "a": 1 / 61 + 1 / 62}}
+    assert scoring.fuse([one, other], held, depth=1) == {"q": {"b": 1 / 61, "a": 1 / 61}}
+
+
+def test_fusion_keeps_a_query_that_one_run_has_and_leaves_out_one_that_none_has():
+    held = data({"q1": {"a": 2}, "q2": {"a": 2}})
+    assert scoring.fuse([{"q1": {"a": 1.0}}, {"q2": {}}], held) == {"q1": {"a": 1 / 61}}
+
+
+def test_in_the_precision_that_scores_are_compared_in_sums_of_two_rankings_tie_where_they_are_equal():
+    """And there only: in double precision 11 pairs that are equal as fractions differ."""
+    shares = [Fraction(0), *(Fraction(1, rules.FUSION_K + rank) for rank in range(1, rules.FUSION_DEPTH + 1))]
+    exact = {one + other: np.float32(float(one) + float(other)) for one in shares for other in shares}
+    assert len(set(exact.values())) == len(exact)

@@ -6,11 +6,13 @@ One that sets the default ``mteb_arguments`` gets the arguments there that it do
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 from collections.abc import Sequence
 from types import ModuleType
 
 from coreb_tasks import __version__
-from coreb_tasks.cli import check_results, compare, export, export_run, report, run, score, stats, upstream
+from coreb_tasks.cli import check_results, compare, export, export_run, fuse, report, run, score, stats, upstream
 from coreb_tasks.cli import list as list_
 
 SUBCOMMANDS: dict[str, ModuleType] = {
@@ -19,6 +21,7 @@ SUBCOMMANDS: dict[str, ModuleType] = {
     "report": report,
     "score": score,
     "compare": compare,
+    "fuse": fuse,
     "export": export,
     "export-run": export_run,
     "check-results": check_results,
@@ -40,4 +43,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.mteb_arguments = others
     elif others:
         parser.error(f"unrecognized arguments: {' '.join(others)}")
-    return int(SUBCOMMANDS[options.subcommand].run(options))
+    try:
+        code = int(SUBCOMMANDS[options.subcommand].run(options))
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads has seen enough (head); nothing more can be said to them
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return code

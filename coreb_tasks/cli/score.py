@@ -8,30 +8,16 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO
 
-from coreb_tasks.cli.console import fail, print_table, track, warn
-from coreb_tasks.cli.scores import SHOWN, cells, parts
+from coreb_tasks.cli.console import fail, track, warn
+from coreb_tasks.cli.scores import Scored, as_json, print_scored, score_run
 from coreb_tasks.data import DataError, PredictionsError, RetrievalData, load_subsets
-from coreb_tasks.facts import SPLIT, Task
+from coreb_tasks.facts import Task
 from coreb_tasks.facts.find import UnknownTaskError, find_subsets, find_task
 
-if TYPE_CHECKING:
-    from coreb_tasks.scoring import QueryScores
-
 STDOUT = "-"
-
-
-@dataclass(frozen=True)
-class Scored:
-    """One run: the scores of each subset, as in a result of mteb, and of each query of it."""
-
-    run: str
-    model: str | None
-    subsets: list[dict[str, Any]]
-    queries: dict[str, dict[str, QueryScores]]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     except (UnknownTaskError, DataError, PredictionsError, OSError) as error:
         return fail("score", [str(error)])
     if STDOUT not in (options.json, options.per_query):
-        _print(scored, slices=options.slices)
+        print_scored(scored, slices=options.slices)
     return 0
 
 
@@ -82,54 +68,17 @@ def _faults(options: argparse.Namespace) -> list[str]:
 
 
 def _score(file: Path, task: Task, data: Mapping[str, RetrievalData]) -> Scored:
-    from coreb_tasks import scoring
     from coreb_tasks.interop.runs import read_run
-    from coreb_tasks.interop.scores import subset_scores
 
     read = read_run(file, task, data)
     for warning in read.warnings:
         warn("score", warning)
-    queries = {
-        subset: scoring.score(read.runs[subset], of_subset, task.benchmark.relevance_level)
-        for subset, of_subset in data.items()
-    }
-    subsets = [subset_scores(queries[subset], task, subset, of_subset) for subset, of_subset in data.items()]
-    return Scored(str(file), read.model, subsets, queries)
-
-
-def _print(scored: Iterable[Scored], *, slices: bool) -> None:
-    columns = ["run", "subset", *(["slice"] if slices else []), *SHOWN]
-    print_table(columns, _rows(scored, slices=slices), numbers=range(len(columns) - len(SHOWN), len(columns)))
-
-
-def _rows(scored: Iterable[Scored], *, slices: bool) -> Iterator[list[str]]:
-    for one in scored:
-        for scores in one.subsets:
-            head = [one.run, scores["hf_subset"]]
-            yield [*head, *([""] if slices else []), *cells(scores)]
-            if slices:
-                for part in parts(scores):
-                    yield [*head, part, *cells(scores, part)]
+    return score_run(str(file), read.model, read.runs, task, data)
 
 
 def _write_json(target: str, task: Task, scored: Iterable[Scored]) -> None:
-    from coreb_tasks.interop.scores import main_score
-
-    content = {
-        "task_name": task.name,
-        "relevance_level": task.benchmark.relevance_level,
-        "runs": [
-            {
-                "run": one.run,
-                "model": one.model,
-                "main_score": main_score(one.subsets),
-                "scores": {SPLIT: one.subsets},
-            }
-            for one in scored
-        ],
-    }
     with _output(target) as out:
-        json.dump(content, out, ensure_ascii=False, indent=2)
+        json.dump(as_json(task, scored), out, ensure_ascii=False, indent=2)
         out.write("\n")
 
 
