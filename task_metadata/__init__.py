@@ -86,6 +86,12 @@ def sizes(task: str) -> Sizes:
     return Sizes(documents, test["num_queries"], relevant, test.get("stated_in"))
 
 
+def num_queries(task: str, subset: str) -> int:
+    """Number of queries of a retrieval task's subset, from its descriptive statistics."""
+    test = descriptive_statistics(task)
+    return int(test.get("hf_subset_descriptive_stats", {}).get(subset, test)["num_queries"])
+
+
 @cache
 def _read(name: str) -> dict[str, Any]:
     content: dict[str, Any] = json.loads((_FOLDER / name).read_text(encoding="utf-8"))

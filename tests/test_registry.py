@@ -232,7 +232,7 @@ def test_mteb_run_writes_results_that_are_read_back_by_name(coreb, mteb_run, tmp
 
     capsys.readouterr()
     assert main(["report", str(output)]) == 0
-    lines = {line.split()[1]: line.split() for line in capsys.readouterr().out.splitlines() if "CoREB" in line}
+    lines = {line.split()[1]: line.split() for line in capsys.readouterr().out.splitlines() if " test " in line}
     for name, result in by_name.items():
         scores = result.scores["test"][0]
         assert lines[name][:5] == ["mteb/baseline-random-encoder", name, "test", "default", str(scores["n_queries"])]

@@ -41,9 +41,10 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], numbers: 
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for position, column in enumerate(columns):
-        table.add_column(column, justify="right" if position in numbers else "left", overflow="fold")
+        number = position in numbers  # of which a part would be another number
+        table.add_column(column, justify="right" if number else "left", overflow="fold", no_wrap=number)
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*(Text(_printable(cell)) for cell in row))
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 10_000
     Console(width=width).print(table)
 
@@ -51,5 +52,12 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], numbers: 
 def one_line(text: str, length: int = 100) -> str:
     """A text on one line that is safe to print: white space shortened, what a terminal would act on as an escape."""
     start = re.sub(r"[ \t]+", " ", text.strip())[: length + 1]
-    shown = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in start)
+    shown = _printable(start)
     return shown if len(shown) <= length else f"{shown[: length - 3]}..."
+
+
+def _printable(text: str) -> str:
+    """With what a terminal would act on as an escape."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

@@ -32,11 +32,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    named = [name for name in options.benchmark or () if name not in REPORTED and Path(name).exists()]
+    if named:
+        options.wrong_call(f"--benchmark took {', '.join(named)} for benchmarks; put RESULTS before it")
     if not options.results and not options.reference:
         options.wrong_call("no RESULTS; expected the folder that mteb wrote results to, or --reference alone")
-    unknown = [name for name in options.benchmark or () if name not in REPORTED]
-    if unknown:
-        return fail("report", [f"unknown benchmark {name}{_closest(name)}" for name in unknown])
+    faults = [f"unknown benchmark {name}{_closest(name)}" for name in options.benchmark or () if name not in REPORTED]
+    if options.out is not None and (options.out.suffix != ".html" or not options.out.parent.is_dir()):
+        faults.append(f"--out {options.out}: expected the name of a file that ends with .html, in a folder that exists")
+    if faults:
+        return fail("report", faults)
     found, faults = read(options.results)
     shown = [scores for scores in found if suite_of(scores.task) in (options.benchmark or REPORTED)]
     made = _sections(shown, options)
@@ -63,6 +68,8 @@ def _show(shown: Sequence[Scores], made: Sequence[Section], options: argparse.Na
             for table in part.tables:
                 if table.name != "details":
                     print(f"{formats.title(part, table)}\n")
+                if options.reference and table.name != "details":
+                    print(f"{table.note}\n")
                 numbers = [position for position, column in enumerate(table.columns) if column.kind != "text"]
                 print_table([column.title for column in table.columns], table.text("-"), numbers=numbers)
     else:

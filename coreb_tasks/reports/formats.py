@@ -19,6 +19,7 @@ _LATEX = {char: f"\\{char}" for char in "&%$#_{}"} | {
     "^": r"\textasciicircum{}",
     "<": r"\textless{}",
     ">": r"\textgreater{}",
+    "[": "{[}",  # after a line's end it would begin an option of it
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import re
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -40,6 +41,7 @@ _SETTINGS: dict[Any, Any] = {
     **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), _INK),
     "legend.frameon": False,
 }
+_LONGEST = 50  # letters of a name
 _ROW, _PANEL, _LETTER = 0.24, 2.1, 0.068  # inches: a row of bars or cells, the width of a panel, of a letter
 
 Values = dict[str, float | None]  # by row
@@ -220,7 +222,8 @@ def _plot(
         return Plot(name, title, f"Not drawn: it needs {needs}.{otherwise}")
     import matplotlib as mpl
 
-    with mpl.rc_context(_SETTINGS):
+    with mpl.rc_context(_SETTINGS), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph")  # the font of the reader has what the one that measures lacks
         svg = _svg(draw(), re.sub(r"\W+", "-", f"{section.suite.name}-{name}"))
     if PUBLISHED in svg:
         note += f" {PUBLISHED}: published."
@@ -290,11 +293,13 @@ def _lines(panels: Mapping[str, Lines], what: str, *, ticks: Sequence[int], log:
     names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
     styles = dict(zip(names, islice(cycle(product(_STYLES, _COLOURS)), len(names)), strict=True))
     figure, axes = _grid(panels, height=7)
+    handles: dict[str, Any] = {}
     top = max((y for lines in panels.values() for points in lines.values() for _, y in points), default=1)
     for position, ((axis, _), (title, lines)) in enumerate(zip(axes, panels.items(), strict=True)):
         for name, points in lines.items():
             style, colour = styles[name]
-            axis.plot(*zip(*points, strict=True), linestyle=style, color=colour, marker="o", markersize=4, label=name)
+            drawn = axis.plot(*zip(*points, strict=True), linestyle=style, color=colour, marker="o", markersize=4)
+            handles.setdefault(name, drawn[0])
         axis.set(title=title, xlabel=what, ylim=(0, min(1, top * 1.1) or 1))
         if position == 0:
             axis.set_ylabel("nDCG")
@@ -303,9 +308,6 @@ def _lines(panels: Mapping[str, Lines], what: str, *, ticks: Sequence[int], log:
         axis.set_xticks(ticks, [str(tick) for tick in ticks])
         axis.minorticks_off()
         axis.grid(color=_INK, alpha=0.15)
-    handles: dict[str, Any] = {}
-    for axis, _ in axes:
-        handles |= {str(label): handle for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
     figure.legend(handles.values(), handles.keys(), loc="outside lower left", ncols=1, fontsize=8)
     width, height = figure.get_size_inches()
     figure.set_size_inches(width, height + 0.19 * len(names))
@@ -314,7 +316,8 @@ def _lines(panels: Mapping[str, Lines], what: str, *, ticks: Sequence[int], log:
 
 def _scatter(section: Section, points: Sequence[tuple[Run, float, float]]) -> Figure:
     from matplotlib.figure import Figure
-    from matplotlib.ticker import FuncFormatter
+    from matplotlib.lines import Line2D
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     figure = Figure(figsize=(7, 4.2), layout="constrained")
     axis = figure.subplots()
@@ -326,17 +329,27 @@ def _scatter(section: Section, points: Sequence[tuple[Run, float, float]]) -> Fi
             sizes, scores = zip(*some, strict=True)
             axis.scatter(sizes, scores, marker=marker, color=colour, s=22, label=label, zorder=3)
     axis.plot([p[1] for p in front], [p[2] for p in front], drawstyle="steps-post", color=_INK, alpha=0.5, linewidth=1)
-    for run, size, score in points:
-        if run.source is None or any(run == point[0] for point in front):
-            axis.annotate(
-                _label(section, run), (size, score), (-4, 4), textcoords="offset points", ha="right", fontsize=7.5
-            )
+    # Names beside the points would lie on one another: numbers there, names below.
+    named = [point for point in points if point[0].source is None or any(point[0] == best[0] for best in front)]
+    numbered = []
+    for number, (run, size, score) in enumerate(sorted(named, key=lambda point: -point[2]), start=1):
+        axis.annotate(str(number), (size, score), (4, 4), textcoords="offset points", fontsize=7.5)
+        marker = "o" if run.source else "D"
+        numbered.append(
+            Line2D([], [], linestyle="none", marker=marker, color="none", label=f"{number}  {_label(section, run)}")
+        )
     axis.set_xscale("log")
-    axis.set(xlabel="parameters", ylabel=f"nDCG@10 ({section.suite.headline})", ylim=(0, 1))
-    axis.set_xlim(min(p[1] for p in points) / 6, max(p[1] for p in points) * 1.6)
+    top = max(point[2] for point in points)
+    axis.set(xlabel="parameters", ylabel=f"nDCG@10 ({section.suite.headline})", ylim=(0, min(1, top * 1.15) or 1))
+    axis.set_xlim(min(p[1] for p in points) / 3, max(p[1] for p in points) * 3)
+    axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axis.xaxis.set_major_formatter(FuncFormatter(lambda size, _: _size(size)))
+    axis.xaxis.set_minor_formatter(NullFormatter())
     axis.grid(color=_INK, alpha=0.15)
     axis.legend(loc="upper left")
+    figure.legend(handles=numbered, loc="outside lower left", fontsize=8, handlelength=0, handletextpad=0)
+    width, height = figure.get_size_inches()
+    figure.set_size_inches(width, height + 0.19 * len(numbered))
     return figure
 
 
@@ -389,7 +402,14 @@ def _svg(figure: Figure, name: str) -> str:
 
 
 def _label(section: Section, run: Run) -> str:
-    return section.names[run] + (f" {PUBLISHED}" if run.source is not None else "")
+    name = section.names[run]
+    alike = [other for other in section.held if _shortened(section.names[other]) == _shortened(name)]
+    return (_shortened(name) if len(alike) == 1 else name) + (f" {PUBLISHED}" if run.source is not None else "")
+
+
+def _shortened(name: str) -> str:
+    """A name that leaves a plot some room: beginning and end."""
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST // 2]}…{name[-_LONGEST // 2 :]}"
 
 
 def _part_title(part: tuple[str, str]) -> str:

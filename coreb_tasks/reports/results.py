@@ -43,7 +43,7 @@ def result_files(folder: Path) -> list[Path]:
 def read_json(file: Path) -> Any:
     """What a file holds. Raises ResultFileError where it is no JSON."""
     try:
-        return json.loads(file.read_text(encoding="utf-8"))
+        return json.loads(file.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
         raise ResultFileError(f"{file}: cannot be read ({error})") from error
 

@@ -20,10 +20,11 @@ from coreb_tasks.reports.results import (
     read_result,
     result_files,
 )
-from coreb_tasks.task_metadata import Published, published
+from coreb_tasks.task_metadata import Published, num_queries, published
 
-# The last part of the keys that tables and plots read as numbers.
-_NUMBER = re.compile(r"(ndcg|recall|mrr)_at_\d+|main_score|n_queries|hard_negative_intrusion_(at_10|n)|\w+_depth")
+# What tables and plots read, by the last part of the key: shares, and numbers of queries and documents.
+_SHARE = re.compile(r"(ndcg|recall|mrr)_at_\d+|main_score|hard_negative_intrusion_at_10")
+_COUNT = re.compile(r"n_queries|hard_negative_intrusion_n|\w+_depth")
 
 
 @dataclass(frozen=True)
@@ -109,12 +110,17 @@ def published_scores(suite: Suite) -> list[Scores]:
 def run_names(runs: Collection[Run]) -> dict[Run, str]:
     """What to call each run: its model, and the revision and experiment where the model has several."""
     own = Counter(run.model for run in runs if run.source is None)
-    return {
-        run: f"{run.model} ({', '.join(filter(None, (run.revision, run.experiment)))})"
-        if run.source is None and own[run.model] > 1
-        else run.model
-        for run in runs
-    }
+    return {run: run.model if run.source or own[run.model] == 1 else _told_apart(run, runs) for run in runs}
+
+
+def _told_apart(run: Run, runs: Iterable[Run]) -> str:
+    """The model with what tells the run from its others. Of a commit hash a person needs its beginning."""
+    alike = [other for other in runs if other.model == run.model and other.source is None]
+    revisions = {other.revision for other in alike}
+    short = {revision: revision[:8] for revision in revisions if re.fullmatch("[0-9a-f]{40}", revision)}
+    revision = short.get(run.revision, run.revision) if len(set(short.values())) == len(short) else run.revision
+    told = [revision if len(revisions) > 1 or run.experiment is None else None, run.experiment]
+    return f"{run.model} ({', '.join(filter(None, told))})"
 
 
 def _published_run(row: Published) -> Run:
@@ -127,12 +133,14 @@ def _run(file: Path) -> Run:
     metadata = file.parent / METADATA
     if not metadata.exists():
         return Run(model.replace("__", "/"), revision, experiment, variant=experiment or "")
-    content = read_json(metadata)
     try:
+        content = read_json(metadata)
+        if not isinstance(content["name"], str) or not content["name"] or not content["name"].isprintable():
+            raise TypeError(f"name is {content['name']!r}")
         settings = dict(content.get("experiment_kwargs") or {})
         asked = settings.pop("embed_dim", None)
         return Run(
-            str(content["name"]),
+            content["name"],
             revision,
             experiment,
             parameters=_count(content.get("n_parameters")),
@@ -140,7 +148,8 @@ def _run(file: Path) -> Run:
             variant=repr(sorted(settings.items())) if settings else "",
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ResultFileError(f"{metadata}: not the model metadata that mteb writes ({error})") from error
+        why = f"{metadata} is not the model metadata that mteb writes ({type(error).__name__}: {error})"
+        raise ResultFileError(f"{file}: {why}") from error
 
 
 def _count(value: Any) -> int | None:
@@ -165,19 +174,39 @@ def _faults(result: Result) -> Iterator[str]:
     for values in result.scores[SPLIT]:
         named = f"subset {values['hf_subset']}: "
         for key, value in values.items():
-            if value is not None and _NUMBER.fullmatch(key.rpartition("/")[2]) and not isinstance(value, int | float):
-                yield f"not a result file of mteb ({key} is {value!r}, expected a number)"
+            expected_value = None if value is None else _expected(key, value)
+            if expected_value:
+                yield f"{named}{key} is {value!r}; expected {expected_value}: {again}"
         for key in ("main_score", MAIN_SCORE):
             if values.get(key) is None:
                 why = "run all of its parts, then it" if task is None else again
                 yield f"{named}has no {key}: {why}"
+        if values["main_score"] != values[MAIN_SCORE]:
+            whole = f"expected {MAIN_SCORE}, {values[MAIN_SCORE]!r}"
+            yield f"{named}main_score is {values['main_score']!r}; {whole}: {again}"
         if task is None:
             continue
         if values.get("relevance_level") != level:
             yield f"{named}relevance_level is {values.get('relevance_level')!r}; expected {level}: {again}"
         pinned = pinned_hash(task, values["hf_subset"])
+        queries = num_queries(task.retrieval, values["hf_subset"])
+        if pinned is not None and values.get("n_queries") not in (None, queries):
+            yield f"{named}n_queries is {values['n_queries']}; expected {queries}: {again}"
         if pinned is not None and values.get("data_hash") != pinned:
             yield f"{named}data_hash is {values.get('data_hash')!r}; expected {pinned!r}, the task's data: {again}"
+
+
+def _expected(key: str, value: Any) -> str | None:
+    """What a score should be, where it is not."""
+    part, _, metric = key.rpartition("/")
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if _SHARE.fullmatch(metric):
+        low = -1 if part.split("/")[-1] == "rerank_delta" else 0
+        return None if number and low <= value <= 1 else f"a number from {low} to 1"
+    if _COUNT.fullmatch(metric):
+        least = 1 if metric == "n_queries" else 0
+        return None if number and value >= least and value == int(value) else f"a whole number, {least} or more"
+    return None
 
 
 def _twice(found: Iterable[Scores]) -> dict[Path, str]:

@@ -36,14 +36,12 @@ class Section:
     Attributes:
         suite: the benchmark.
         held: run -> task and subset -> scores under a result's keys. Runs stand in the order of their names.
+        names: what each run is called, the same in every section of a report.
     """
 
     suite: Suite
     held: Mapping[Run, Mapping[tuple[str, str], Mapping[str, Any]]]
-
-    @cached_property
-    def names(self) -> dict[Run, str]:
-        return run_names(self.held)
+    names: Mapping[Run, str]
 
     @cached_property
     def tasks(self) -> list[Task]:
@@ -118,16 +116,19 @@ class Section:
 def sections(found: Iterable[Scores], suites: Collection[Suite], *, reference: bool) -> list[Section]:
     """A section for each benchmark that there are scores on, with ``reference`` the published ones too."""
     found = list(found)
+    published = {suite.name: published_scores(suite) if reference else [] for suite in suites}
+    every = [*found, *(scores for stated in published.values() for scores in stated)]
+    names = run_names({scores.run: None for scores in every})
     made = []
     for suite in suites:
         tasks = {task.name for task in _on_the_data_of(suite)}
         scores = [scores for scores in found if scores.task in tasks]
-        scores += published_scores(suite) if reference else []
+        scores += published[suite.name]
         held: dict[Run, dict[tuple[str, str], Mapping[str, Any]]] = {}
         for one in sorted(scores, key=_place):
             held.setdefault(one.run, {})[one.task, one.subset] = one.values
         if held:
-            made.append(Section(suite, held))
+            made.append(Section(suite, held, names))
     return made
 
 

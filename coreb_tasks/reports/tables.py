@@ -62,7 +62,7 @@ class Table:
 
 
 MODEL, SOURCE = Column("model", "text"), Column("scores", "text")
-OWN = "own"
+OWN, PUBLISHED = "own", "published"
 DETAILS = (
     Column("queries", "count"),
     Column("nDCG@10"),
@@ -250,14 +250,15 @@ def _table(
     marked = any(run.source is not None for run in section.held)
     columns = tuple(columns)
     rows = [
-        Row(
-            run, (section.names[run], *([f"published, {run.source}" if run.source else OWN] if marked else []), *values)
-        )
+        Row(run, (section.names[run], *([PUBLISHED if run.source else OWN] if marked else []), *values))
         for run in section.held
         for values in cells(run)
         if any(cell is not None for cell, column in zip(values, columns, strict=True) if column.kind != "text")
     ]
     columns = (MODEL, *([SOURCE] if marked else []), *columns)
+    sources = dict.fromkeys(run.source for run in section.held if run.source)
+    if sources:
+        note = f"{note} Published: {', '.join(sources)}."
     headline = next((position for position, column in enumerate(columns) if column.headline), None)
     if headline is not None:
         rows.sort(key=lambda row: _descending(row.cells[headline]))

@@ -10,13 +10,13 @@ import pytest
 from coreb_tasks.cli import main
 from coreb_tasks.data import pinned_hash
 from coreb_tasks.facts import TASKS
+from coreb_tasks.task_metadata import num_queries
 
 SCORES = {
     "hf_subset": "default",
     "languages": ["eng-Latn"],
     "main_score": 0.61803,
     "relevance_level": 2,
-    "n_queries": 1123,
     "ndcg_at_10": 0.61803,
     "recall_at_10": 0.70711,
     "mrr_at_10": 0.57722,
@@ -32,6 +32,10 @@ def folder(tmp_path, monkeypatch):
     return tmp_path / "results"
 
 
+def queries(task, scores):
+    return num_queries(TASKS[task].retrieval, scores["hf_subset"])
+
+
 @pytest.fixture
 def store(folder):
     """Writes a result file of a model as mteb does, and returns it."""
@@ -42,7 +46,7 @@ def store(folder):
         if meta:
             (revision / "model_meta.json").write_text(json.dumps({"name": model, "revision": "abc123"}))
         subsets = [
-            {"data_hash": pinned_hash(TASKS[task], one["hf_subset"]), **one}
+            {"data_hash": pinned_hash(TASKS[task], one["hf_subset"]), "n_queries": queries(task, one), **one}
             for one in (scores if isinstance(scores, list) else [scores])
         ]
         result = {"dataset_revision": "sha256:0", "task_name": task, "scores": {split: subsets}}
@@ -91,8 +95,11 @@ def test_each_model_task_and_subset_has_a_row(store, report):
 @pytest.mark.parametrize("missing", ["n_queries", "recall_at_10", "mrr_at_10", "hard_negative_intrusion_at_10"])
 def test_a_missing_value_is_a_dash_in_its_place(store, report, missing):
     keys = ["n_queries", "ndcg_at_10", "recall_at_10", "mrr_at_10", "hard_negative_intrusion_at_10"]
-    store("CoREB-C2C", {key: value for key, value in SCORES.items() if key != missing})
-    store("CoREB-C2T", {**SCORES, missing: None})
+    whole = {**SCORES, "n_queries": 1123}
+    file = store(scores={key: value for key, value in whole.items() if key != missing})
+    if missing == "n_queries":  # which the helper would fill in
+        file.write_text(file.read_text().replace('"n_queries": 1123, ', ""))
+    store(scores={**whole, missing: None}, model="org/other")
     code, (_, absent, null), _ = report()
     expected = ["-" if key == missing else shown for key, shown in zip(keys, SHOWN, strict=True)]
     assert absent[4:] == null[4:] == expected
@@ -100,16 +107,35 @@ def test_a_missing_value_is_a_dash_in_its_place(store, report, missing):
 
 
 def test_zero_is_a_value(store, report):
-    store(scores={**SCORES, "ndcg_at_10": 0.0, "n_queries": 0})
+    store(scores={**SCORES, "ndcg_at_10": 0.0, "main_score": 0.0, "hard_negative_intrusion_at_10": 0.0})
     _, (_, row), _ = report()
-    assert row[4:6] == ["0", "0.00000"]
+    assert (row[5], row[8]) == ("0.00000", "0.00000")
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf])
-def test_a_value_that_is_not_finite_is_shown_as_it_is(store, report, value):
-    assert ("NaN" in store(scores={**SCORES, "ndcg_at_10": value}).read_text()) == math.isnan(value)
-    code, (_, row), _ = report()
-    assert (code, row[5]) == (0, str(value))
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *(("ndcg_at_10", value) for value in (math.nan, math.inf, 1.5, -0.2, True)),
+        ("t2c_search_go/recall_at_10", math.nan),
+        ("rerank_delta/ndcg_at_10", -1.5),
+        *(("n_queries", value) for value in (0, -5, 277.5, math.nan, 100)),
+        ("t2c_search_go/n_queries", 0),
+        ("hard_negative_intrusion_n", -1),
+        ("main_score", 0.9),
+    ],
+)
+def test_a_value_that_no_result_has_leaves_the_file_out(store, report, key, value):
+    file = store(scores={**SCORES, **({"main_score": value} if key == "ndcg_at_10" else {}), key: value})
+    store("CoREB-C2C")
+    code, (_, *rows), errors = report()
+    assert (code, [row[1] for row in rows]) == (1, ["CoREB-C2C"])
+    assert errors.startswith(f"coreb-tasks report: {file}: subset default: ")
+    assert f"is {value!r}; expected " in errors or f"is {value}; expected " in errors
+
+
+def test_a_difference_can_be_negative(store, report):
+    store(scores={**SCORES, "rerank_delta/ndcg_at_10": -0.5})
+    assert report()[0] == 0
 
 
 SLICED = {

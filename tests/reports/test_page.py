@@ -130,7 +130,7 @@ def test_models_without_a_number_of_parameters_are_named_under_the_plot(section)
     held = [(sized, "forum"), (sized, "fastcode"), (unsized, "forum"), (unsized, "fastcode"), (partial, "forum")]
     found = [Scores(run, "1C-Ebench", subset, {"ndcg_at_10": 0.5, "n_queries": 1}) for run, subset in held]
     (plot,) = (plot for plot in plots(section("1C-Ebench(v1)", found)) if plot.name == "parameters")
-    assert "org/a" in texts(plot.svg)
+    assert "1  org/a" in texts(plot.svg)
     assert "not known or 0: org/b." in plot.note
     assert "mean is missing: org/c." in plot.note
 

@@ -149,7 +149,13 @@ def test_means_lie_between_their_parts(parts):
 
 def test_runs_of_one_model_are_told_apart_by_revision_and_experiment():
     runs = [Run("a", "1"), Run("a", "1", "embed_dim_8"), Run("b", "1"), Run("b", source="arXiv:0")]
-    assert list(run_names(runs).values()) == ["a (1)", "a (1, embed_dim_8)", "b", "b"]
+    assert list(run_names(runs).values()) == ["a (1)", "a (embed_dim_8)", "b", "b"]
+    hashes = ["0123456789abcdef" * 2 + "01234567", "fedcba98" * 5]
+    runs = [Run("a", hashes[0]), Run("a", hashes[1]), Run("a", hashes[1], "embed_dim_8"), Run("a", "main")]
+    names = ["a (01234567)", "a (fedcba98)", "a (fedcba98, embed_dim_8)", "a (main)"]
+    assert list(run_names(runs).values()) == names
+    alike = [Run("a", hashes[0]), Run("a", hashes[0][:-1] + "f")]
+    assert [*run_names(alike).values()] == [f"a ({run.revision})" for run in alike]
 
 
 NASTY = r"a|b_c & 50% $x$ {y} \z #1 ~^ <i>"
