@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import TypeVar
 
 T = TypeVar("T")
+_NARROWEST = 12  # letters of a column of text, where a terminal has no room for more
 
 
 def fail(subcommand: str, faults: Iterable[str]) -> int:
@@ -40,13 +41,20 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], numbers: 
     from rich.text import Text
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    cells = [[_printable(cell) for cell in row] for row in rows]
     for position, column in enumerate(columns):
+        longest = max((len(row[position]) for row in cells), default=0)
         number = position in numbers  # of which a part would be another number
-        table.add_column(column, justify="right" if number else "left", overflow="fold", no_wrap=number)
-    for row in rows:
-        table.add_row(*(Text(_printable(cell)) for cell in row))
+        table.add_column(
+            column,
+            justify="right" if number else "left",
+            overflow="fold",
+            min_width=longest if number else min(longest, _NARROWEST),
+        )
+    for row in cells:
+        table.add_row(*map(Text, row))
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 10_000
-    Console(width=width).print(table)
+    Console(width=width).print(table, crop=False)
 
 
 def one_line(text: str, length: int = 100) -> str:

@@ -6,6 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -198,15 +199,23 @@ def _faults(result: Result) -> Iterator[str]:
 
 def _expected(key: str, value: Any) -> str | None:
     """What a score should be, where it is not."""
+    limits = _limits(key)
+    if limits is None:
+        return None
+    low, high = limits
+    number = isinstance(value, int | float) and not isinstance(value, bool) and low <= value
+    if number and (float(value).is_integer() if high is None else value <= high):
+        return None
+    return f"a whole number, {low} or more" if high is None else f"a number from {low} to {high}"
+
+
+@cache
+def _limits(key: str) -> tuple[int, int | None] | None:
+    """The least and the most that a share can be, the least that a count can be; None for other keys."""
     part, _, metric = key.rpartition("/")
-    number = isinstance(value, int | float) and not isinstance(value, bool)
     if _SHARE.fullmatch(metric):
-        low = -1 if part.split("/")[-1] == "rerank_delta" else 0
-        return None if number and low <= value <= 1 else f"a number from {low} to 1"
-    if _COUNT.fullmatch(metric):
-        least = 1 if metric == "n_queries" else 0
-        return None if number and value >= least and value == int(value) else f"a whole number, {least} or more"
-    return None
+        return (-1 if part.rpartition("/")[2] == "rerank_delta" else 0), 1
+    return (1 if metric == "n_queries" else 0, None) if _COUNT.fullmatch(metric) else None
 
 
 def _twice(found: Iterable[Scores]) -> dict[Path, str]:

@@ -118,7 +118,7 @@ def test_zero_is_a_value(store, report):
         *(("ndcg_at_10", value) for value in (math.nan, math.inf, 1.5, -0.2, True)),
         ("t2c_search_go/recall_at_10", math.nan),
         ("rerank_delta/ndcg_at_10", -1.5),
-        *(("n_queries", value) for value in (0, -5, 277.5, math.nan, 100)),
+        *(("n_queries", value) for value in (0, -5, 277.5, math.nan, math.inf, 100)),
         ("t2c_search_go/n_queries", 0),
         ("hard_negative_intrusion_n", -1),
         ("main_score", 0.9),
@@ -136,6 +136,16 @@ def test_a_value_that_no_result_has_leaves_the_file_out(store, report, key, valu
 def test_a_difference_can_be_negative(store, report):
     store(scores={**SCORES, "rerank_delta/ndcg_at_10": -0.5})
     assert report()[0] == 0
+
+
+def test_a_narrow_terminal_breaks_names_and_never_numbers(store, folder, monkeypatch, capsys):
+    store("CoREB-T2C", model="organisation/a-model-with-a-long-name")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "60")
+    assert main(["report", str(folder)]) == 0
+    out = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
+    assert all(number in out for number in SHOWN)
+    assert "organisation/a-model-with-a-long-name" not in out
 
 
 SLICED = {
