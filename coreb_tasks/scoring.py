@@ -58,15 +58,14 @@ def fuse(
 ) -> dict[str, dict[str, float]]:
     """Reciprocal rank fusion of the first ``depth`` documents of each run, best first.
 
-    Excluded documents are removed before anything is ranked. A query that no run has anything of is left out.
+    Excluded documents are removed before anything is ranked. A query that no run has anything of has an empty entry.
     """
     fused = {}
     for query in data.queries:
         excluded = data.excluded.get(query, frozenset())
         rankings = [list(best(run.get(query, {}), excluded, depth)) for run in runs]
         scores = rules.reciprocal_rank_fusion(rankings, k)
-        if scores:
-            fused[query] = {document: scores[document] for document in rules.ranking(scores)}
+        fused[query] = {document: scores[document] for document in rules.ranking(scores)}
     return fused
 
 

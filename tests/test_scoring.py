@@ -71,9 +71,9 @@ def test_fusion_takes_anchors_out_before_ranks_are_counted_and_documents_are_cut
     assert scoring.fuse([one, other], held, depth=1) == {"q": {"b": 1 / 61, "a": 1 / 61}}
 
 
-def test_fusion_keeps_a_query_that_one_run_has_and_leaves_out_one_that_none_has():
+def test_fusion_keeps_a_query_that_one_run_has_and_one_that_none_has():
     held = data({"q1": {"a": 2}, "q2": {"a": 2}})
-    assert scoring.fuse([{"q1": {"a": 1.0}}, {"q2": {}}], held) == {"q1": {"a": 1 / 61}}
+    assert scoring.fuse([{"q1": {"a": 1.0}}, {"q2": {}}], held) == {"q1": {"a": 1 / 61}, "q2": {}}
 
 
 def test_in_the_precision_that_scores_are_compared_in_sums_of_two_rankings_tie_where_they_are_equal():

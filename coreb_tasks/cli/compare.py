@@ -121,7 +121,7 @@ def _faults(options: argparse.Namespace) -> list[str]:
         close = get_close_matches(options.metric, known, n=1)
         hint = f"did you mean {close[0]}?" if close else f"expected one of {', '.join(known)}"
         faults.append(f"unknown metric {options.metric}, {hint}")
-    for name, least in (("seed", 0), ("resamples", 1), ("queries", 0)):
+    for name, least in (("seed", 0), ("resamples", 100), ("queries", 0)):
         value = getattr(options, name)
         if value is not None and value < least:
             faults.append(f"--{name} is {value}, expected {least} or more")
@@ -219,7 +219,7 @@ def _print_json(compared: _Compared, rows: Iterable[Row], moved: Iterable[Move],
                 "score_first": move.first,
                 "score_second": move.second,
                 "difference": move.difference,
-                "text": one_line(compared.texts[move.task, move.subset][move.query]),
+                "text": compared.texts[move.task, move.subset][move.query],
             }
         )
     content = {

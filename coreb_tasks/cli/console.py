@@ -15,13 +15,13 @@ _NARROWEST = 12  # letters of a column of text, where a terminal has no room for
 def fail(subcommand: str, faults: Iterable[str]) -> int:
     """Print a line for each fault on stderr; returns the exit code 1."""
     for fault in faults:
-        print(f"coreb-tasks {subcommand}: {fault}", file=sys.stderr)
+        print(f"coreb-tasks {subcommand}: {_printable(fault)}", file=sys.stderr)
     return 1
 
 
 def warn(subcommand: str, warning: str) -> None:
     """Print a warning on stderr."""
-    print(f"coreb-tasks {subcommand}: warning: {warning}", file=sys.stderr)
+    print(f"coreb-tasks {subcommand}: warning: {_printable(warning)}", file=sys.stderr)
 
 
 def track(rows: Iterable[T], what: str) -> Iterable[T]:

@@ -15,6 +15,8 @@ from coreb_tasks.facts import SPLIT, Task
 from coreb_tasks.facts.find import UnknownTaskError, find_subsets, find_task
 from coreb_tasks.rules import FUSION_DEPTH, FUSION_K
 
+LARGEST_K = 1_000
+
 if TYPE_CHECKING:
     from coreb_tasks.interop.runs import ReadRun
 
@@ -54,9 +56,15 @@ def _faults(options: argparse.Namespace) -> list[str]:
     faults = []
     if len(options.runs) < 2:
         faults.append("one RUN was given, expected two or more")
-    for name, least in (("k", 0), ("depth", 1)):
-        if getattr(options, name) < least:
-            faults.append(f"--{name} is {getattr(options, name)}, expected {least} or more")
+    # With a larger k, sums that differ would tie in single precision, in which scores are compared.
+    if not 0 <= options.k <= LARGEST_K:
+        faults.append(f"--k is {options.k}, expected 0 to {LARGEST_K:,}")
+    if options.depth < 1:
+        faults.append(f"--depth is {options.depth}, expected 1 or more")
+    if len(set(options.runs)) < len(options.runs):
+        faults.append("a RUN was given twice; name each once")
+    if options.out is not None and options.out.suffix != ".json":
+        faults.append(f"--out {options.out}: expected a name that ends with .json")
     if options.out is not None and options.out.exists():
         faults.append(f"{options.out} exists; name a new file")
     return faults

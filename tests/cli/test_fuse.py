@@ -65,6 +65,9 @@ def test_the_written_run_scores_the_same_and_says_what_it_is(tiny, capsys, tmp_p
         (["{0}", "{1}", "--task", "Tiny-T2C", "--subset", "x"], "has no subset x"),
         (["{0}", "none.trec", "--task", "Tiny-C2C"], "none.trec: cannot be read"),
         (["{0}", "{1}", "--task", "Tiny-C2C", "--depth", "0", "--k", "-1"], "--depth is 0, expected 1 or more"),
+        (["{0}", "{1}", "--task", "Tiny-C2C", "--k", "100000"], "--k is 100000, expected 0 to 1,000"),
+        (["{0}", "{0}", "--task", "Tiny-C2C"], "a RUN was given twice"),
+        (["{0}", "{1}", "--task", "Tiny-C2C", "--out", "x.trec"], "expected a name that ends with .json"),
     ],
 )
 def test_faults_are_named(tiny, arguments, expected, capsys):
