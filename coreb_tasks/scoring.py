@@ -5,7 +5,7 @@ The tasks and the scorer of run files share it, so that both give the same numbe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,39 +73,46 @@ def metrics(run: Run, qrels: rules.Qrels, cut_offs: Sequence[int] = rules.CUT_OF
     """The metrics of each judged query by mteb's names; 0 for a query of which the run has nothing.
 
     Args:
-        run: in the order of ``best``.
+        run: in single precision.
         qrels: judgments at the relevance level.
         cut_offs: of nDCG, MAP, recall, precision and hit rate; MRR has all of the protocol's.
     """
     measures = {f"{measure}.{','.join(map(str, cut_offs))}" for measure in rules.PYTREC_MEASURES}
     judged = {query: dict(documents) for query, documents in qrels.items()}
     found = {query: dict(run.get(query, {})) for query in qrels}
-    return by_query(pytrec_eval.RelevanceEvaluator(judged, measures).evaluate(found), found, qrels, cut_offs)
+    pytrec_scores = pytrec_eval.RelevanceEvaluator(judged, measures).evaluate(found)
+    return by_query(pytrec_scores, rankings(run, qrels), qrels, cut_offs)
+
+
+def rankings(run: Run, queries: Iterable[str]) -> dict[str, list[str]]:
+    """Document ids of each query, best first; none where the run has nothing of it."""
+    return {query: rules.ranking(run.get(query, {})) for query in queries}
 
 
 def by_query(
     pytrec_scores: Mapping[str, Mapping[str, float]],
-    run: Run,
+    ranked: Mapping[str, Sequence[str]],
     qrels: rules.Qrels,
     cut_offs: Sequence[int] = rules.CUT_OFFS,
 ) -> dict[str, dict[str, float]]:
     """As ``metrics``, from what pytrec_eval gave. It leaves out queries of which the run has nothing: they score 0."""
     nothing = {f"{measure}_{cut_off}": 0.0 for measure in rules.PYTREC_MEASURES for cut_off in cut_offs}
     return {
-        query: rules.query_metrics(
-            pytrec_scores.get(query, nothing), rules.ranking(run.get(query, {})), _relevant(documents)
-        )
+        query: rules.query_metrics(pytrec_scores.get(query, nothing), ranked[query], _relevant(documents))
         for query, documents in qrels.items()
     }
 
 
 def query_scores(
-    run: Run, data: RetrievalData, level: int, metrics_of: Mapping[str, Mapping[str, float]]
+    ranked: Mapping[str, Sequence[str]],
+    data: RetrievalData,
+    level: int,
+    metrics_of: Mapping[str, Mapping[str, float]],
 ) -> dict[str, QueryScores]:
     """Each judged query's scores.
 
     Args:
-        run: without excluded documents, at least as deep as the cut-off of intrusion.
+        ranked: documents of each query without excluded ones, at least as deep as the cut-off of intrusion.
         data: with all grades.
         level: the lowest grade that counts as relevant.
         metrics_of: ``metrics`` of each query.
@@ -113,9 +120,9 @@ def query_scores(
     return {
         query: QueryScores(
             metrics=metrics_of[query],
-            intruded=rules.hard_negative_intrudes(rules.ranking(run.get(query, {})), grades, level),
+            intruded=rules.hard_negative_intrudes(ranked[query], grades, level),
             relevant=sum(grade >= level for grade in grades.values()),
-            retrieved=len(run.get(query, {})),
+            retrieved=len(ranked[query]),
         )
         for query, grades in data.qrels.items()
     }
@@ -123,16 +130,15 @@ def query_scores(
 
 def score(run: Run, data: RetrievalData, level: int) -> dict[str, QueryScores]:
     """Each judged query's scores in any run: excluded documents are removed, missing queries score 0."""
-    ranked = {query: best(run.get(query, {}), data.excluded.get(query, frozenset())) for query in data.qrels}
-    return query_scores(ranked, data, level, metrics(ranked, rules.at_level(data.qrels, level)))
+    clean = {query: best(run.get(query, {}), data.excluded.get(query, frozenset())) for query in data.qrels}
+    ranked = {query: list(scores) for query, scores in clean.items()}
+    return query_scores(ranked, data, level, metrics(clean, rules.at_level(data.qrels, level)))
 
 
 def summary(queries: Mapping[str, QueryScores]) -> dict[str, Any]:
     """A result's scores over all queries: the mean of every metric, intrusion, and numbers of queries."""
     return {
-        **rules.mean_metrics([scores.metrics for scores in queries.values()]),
-        **rules.intrusion_rate(scores.intruded for scores in queries.values()),
-        "n_queries": len(queries),
+        **_part(queries.values()),
         "n_queries_answered": sum(scores.retrieved > 0 for scores in queries.values()),
         "n_queries_without_positive": sum(scores.relevant == 0 for scores in queries.values()),
     }
@@ -144,15 +150,18 @@ def parts(queries: Mapping[str, QueryScores], slices: Mapping[str, Sequence[str]
     named = dict(slices)
     if 0 < len(answerable) < len(queries):
         named["positive_only"] = answerable
-    return {f"{part}/{key}": value for part, held in named.items() for key, value in _part(queries, held).items()}
-
-
-def _part(queries: Mapping[str, QueryScores], held: Iterable[str]) -> dict[str, Any]:
-    scores = [queries[query] for query in held]
     return {
-        **rules.mean_metrics([of_query.metrics for of_query in scores]),
-        **rules.intrusion_rate(of_query.intruded for of_query in scores),
-        "n_queries": len(scores),
+        f"{part}/{key}": value
+        for part, held in named.items()
+        for key, value in _part([queries[query] for query in held]).items()
+    }
+
+
+def _part(queries: Collection[QueryScores]) -> dict[str, Any]:
+    return {
+        **rules.mean_metrics([scores.metrics for scores in queries]),
+        **rules.intrusion_rate(scores.intruded for scores in queries),
+        "n_queries": len(queries),
     }
 
 

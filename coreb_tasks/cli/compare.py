@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from coreb_tasks.cli.console import fail, one_line, print_table, warn
+from coreb_tasks.cli.runs import add_runs, in_common, too_few
 from coreb_tasks.data import DataError, PredictionsError, load_subsets
 from coreb_tasks.facts import MAIN_SCORE, Task
 from coreb_tasks.facts.find import UnknownTaskError, find_subsets, find_task
@@ -55,15 +56,7 @@ class _Compared:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "runs",
-        nargs="+",
-        metavar="RUN",
-        type=Path,
-        help="two or more: MTEB's prediction file or a folder of them; with --task any run file that `score` takes",
-    )
-    parser.add_argument("--task", metavar="TASK", help="the task; default: those that the files are of")
-    parser.add_argument("--subset", nargs="+", metavar="NAME", help="only these subsets of --task; default: all")
+    add_runs(parser)
     parser.add_argument("--metric", default=MAIN_SCORE, help=f"default: {MAIN_SCORE}")
     parser.add_argument("--seed", type=int, default=0, help="of the resamples; default: 0")
     parser.add_argument("--resamples", type=int, default=10_000, metavar="N", help="default: 10000")
@@ -112,9 +105,7 @@ def _faults(options: argparse.Namespace) -> list[str]:
     from coreb_tasks import rules
 
     known = [f"{metric}_at_{cut_off}" for metric in rules.METRICS for cut_off in rules.CUT_OFFS]
-    faults = []
-    if len(options.runs) < 2:
-        faults.append("one RUN was given, expected two or more")
+    faults = too_few(options.runs)
     if options.subset and not options.task:
         faults.append("--subset was given without --task; name the task that the subsets are of")
     if options.metric not in known:
@@ -136,7 +127,7 @@ def _read(systems: Sequence[System], options: argparse.Namespace, faults: list[s
     faults += [fault for system in systems for fault in system.faults]
     # In the order of the first, in which the others are read too.
     names = list(dict.fromkeys(name for system in systems for name in system.readers))
-    common = [name for name in names if all(name in system.readers for system in systems)]
+    common = in_common(systems)
     for name in names:
         lacking = [system.place for system in systems if name not in system.readers]
         if lacking:

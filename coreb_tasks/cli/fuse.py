@@ -9,33 +9,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from coreb_tasks.cli.console import fail, warn
+from coreb_tasks.cli.runs import add_runs, in_common, too_few
 from coreb_tasks.cli.scores import as_json, print_scored, score_run
 from coreb_tasks.data import DataError, PredictionsError, RetrievalData, load_subsets
 from coreb_tasks.facts import SPLIT, Task
 from coreb_tasks.facts.find import UnknownTaskError, find_subsets, find_task
 from coreb_tasks.rules import FUSION_DEPTH, FUSION_K
 
-LARGEST_K = 1_000
-
 if TYPE_CHECKING:
     from coreb_tasks.interop.runs import ReadRun
 
+LARGEST_K = 1_000
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "runs",
-        nargs="+",
-        metavar="RUN",
-        type=Path,
-        help="two or more: MTEB's prediction file or a folder of them; with --task any run file that `score` takes",
-    )
+    add_runs(parser)
     parser.add_argument("--method", default="rrf", choices=["rrf"], help="reciprocal rank fusion")
     parser.add_argument("--k", type=int, default=FUSION_K, help=f"constant of rrf; default: {FUSION_K}")
     parser.add_argument(
         "--depth", type=int, default=FUSION_DEPTH, metavar="N", help=f"documents of each run; default: {FUSION_DEPTH}"
     )
-    parser.add_argument("--task", metavar="TASK", help="the task; default: the one that the files are of")
-    parser.add_argument("--subset", nargs="+", metavar="NAME", help="only these subsets; default: all of the task")
     parser.add_argument("--out", type=Path, metavar="FILE", help="also write the fused run as MTEB's prediction file")
     parser.add_argument("--slices", action="store_true", help="also a row for each subtask and language")
     parser.add_argument("--json", action="store_true", help="all scores as JSON instead of the table")
@@ -53,9 +46,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _faults(options: argparse.Namespace) -> list[str]:
-    faults = []
-    if len(options.runs) < 2:
-        faults.append("one RUN was given, expected two or more")
+    faults = too_few(options.runs)
     # With a larger k, sums that differ would tie in single precision, in which scores are compared.
     if not 0 <= options.k <= LARGEST_K:
         faults.append(f"--k is {options.k}, expected 0 to {LARGEST_K:,}")
@@ -101,7 +92,7 @@ def _read(options: argparse.Namespace) -> tuple[Task, dict[str, RetrievalData], 
     faults = [fault for system in systems for fault in system.faults]
     if faults:
         raise UnknownTaskError(f"{'; '.join(faults)}; or name --task")
-    common = [name for name in systems[0].readers if all(name in system.readers for system in systems)]
+    common = in_common(systems)
     if len(common) != 1:
         held = "; ".join(f"{system.place}: {', '.join(system.readers)}" for system in systems)
         raise UnknownTaskError(f"expected runs of one task, got {held}; name it (--task)")

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +145,11 @@ def check_data(file: Path, found: Header, subset: str, tasks: Sequence[str], dat
         f"holds {held}, expected {expected} (subset {subset})",
         f"Run {tasks[0]} with --prediction-folder, in another folder or after removing this file.",
     )
+
+
+def is_number(score: Any) -> bool:
+    """Whether a score is a number, of Python or of numpy."""
+    return isinstance(score, Real) and not isinstance(score, bool)
 
 
 def hash_of(run: Mapping[str, Any]) -> str:

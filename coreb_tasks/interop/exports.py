@@ -12,7 +12,6 @@ from coreb_tasks import __version__, rules
 from coreb_tasks.data import RetrievalData, load_subsets
 from coreb_tasks.facts import SPLIT, Task
 from coreb_tasks.interop import hub
-from coreb_tasks.interop.dictionaries import beir_data
 from coreb_tasks.interop.folders import new_folder
 from coreb_tasks.interop.names import Names, names
 
@@ -96,11 +95,10 @@ def _info(task: Task, kind: str, subset: str, data: RetrievalData, known: Names)
 def _write_beir(
     folder: Path, subset: str, data: RetrievalData, level: int, known: Names, progress: Progress[Any]
 ) -> None:
-    corpus, queries, _ = beir_data(data)
-    documents = [{"_id": name, **document} for name, document in corpus.items()]
+    documents = [{"_id": known.documents[d], "title": "", "text": text} for d, text in data.corpus.items()]
     _write_lines(folder / "corpus.jsonl", map(_json_line, progress(documents, f"{subset}: documents")))
-    rows = [{"_id": name, "text": text} for name, text in queries.items()]
-    _write_lines(folder / "queries.jsonl", map(_json_line, progress(rows, f"{subset}: queries")))
+    queries = [{"_id": known.queries[query], "text": text} for query, text in data.queries.items()]
+    _write_lines(folder / "queries.jsonl", map(_json_line, progress(queries, f"{subset}: queries")))
     for ending, judgments in _judgments(data, level, known).items():
         file = folder / "qrels" / f"{SPLIT}{ending}.tsv"
         file.parent.mkdir(exist_ok=True)

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import BufferedReader
 from itertools import chain, islice
-from numbers import Real
 from pathlib import Path
 from typing import IO, Any
 
@@ -28,6 +27,7 @@ from coreb_tasks.data.predictions import (
     Run,
     check_data,
     file_name,
+    is_number,
     parse_json,
     parse_predictions,
     refuse_repeated,
@@ -410,7 +410,7 @@ def _mapping(given: Any, place: str, expected: str) -> Mapping[Any, Any]:
 
 def _number(score: Any) -> float:
     """A number of Python or numpy; NaN for what is none."""
-    if isinstance(score, bool | np.bool_) or not isinstance(score, Real | np.number):
+    if not is_number(score):
         return math.nan
     try:
         return float(score)

@@ -308,9 +308,7 @@ def _lines(panels: Mapping[str, Lines], what: str, *, ticks: Sequence[int], log:
         axis.set_xticks(ticks, [str(tick) for tick in ticks])
         axis.minorticks_off()
         axis.grid(color=_INK, alpha=0.15)
-    figure.legend(handles.values(), handles.keys(), loc="outside lower left", ncols=1, fontsize=8)
-    width, height = figure.get_size_inches()
-    figure.set_size_inches(width, height + 0.19 * len(names))
+    _names_below(figure, handles)
     return figure
 
 
@@ -331,13 +329,10 @@ def _scatter(section: Section, points: Sequence[tuple[Run, float, float]]) -> Fi
     axis.plot([p[1] for p in front], [p[2] for p in front], drawstyle="steps-post", color=_INK, alpha=0.5, linewidth=1)
     # Names beside the points would lie on one another: numbers there, names below.
     named = [point for point in points if point[0].source is None or any(point[0] == best[0] for best in front)]
-    numbered = []
+    numbered: dict[str, Any] = {}
     for number, (run, size, score) in enumerate(sorted(named, key=lambda point: -point[2]), start=1):
         axis.annotate(str(number), (size, score), (4, 4), textcoords="offset points", fontsize=7.5)
-        marker = "o" if run.source else "D"
-        numbered.append(
-            Line2D([], [], linestyle="none", marker=marker, color="none", label=f"{number}  {_label(section, run)}")
-        )
+        numbered[f"{number}  {_label(section, run)}"] = Line2D([], [], linestyle="none")
     axis.set_xscale("log")
     top = max(point[2] for point in points)
     axis.set(xlabel="parameters", ylabel=f"nDCG@10 ({section.suite.headline})", ylim=(0, min(1, top * 1.15) or 1))
@@ -347,10 +342,15 @@ def _scatter(section: Section, points: Sequence[tuple[Run, float, float]]) -> Fi
     axis.xaxis.set_minor_formatter(NullFormatter())
     axis.grid(color=_INK, alpha=0.15)
     axis.legend(loc="upper left")
-    figure.legend(handles=numbered, loc="outside lower left", fontsize=8, handlelength=0, handletextpad=0)
-    width, height = figure.get_size_inches()
-    figure.set_size_inches(width, height + 0.19 * len(numbered))
+    _names_below(figure, numbered, handlelength=0, handletextpad=0)
     return figure
+
+
+def _names_below(figure: Figure, handles: Mapping[str, Any], **options: Any) -> None:
+    """A legend under the panels, for which the figure grows."""
+    figure.legend(handles.values(), handles.keys(), loc="outside lower left", fontsize=8, **options)
+    width, height = figure.get_size_inches()
+    figure.set_size_inches(width, height + 0.19 * len(handles))
 
 
 def _size(parameters: float) -> str:

@@ -173,10 +173,11 @@ class ProtocolRetrieval(AbsTaskRetrieval):
             hf_split, hf_subset: which data they are of.
         """
         data = self.protocol_data[hf_subset]
-        metrics = scoring.by_query(scores, results, qrels)
+        ranked = scoring.rankings(results, qrels)
+        metrics = scoring.by_query(scores, ranked, qrels)
         compared = self._compared(metrics, qrels, hf_subset)
         metrics = {query: {**own, **compared[query]} for query, own in metrics.items()}
-        queries = scoring.query_scores(results, data, self.relevance_level, metrics)
+        queries = scoring.query_scores(ranked, data, self.relevance_level, metrics)
         provenance = {"relevance_level": self.relevance_level, "data_hash": data.data_hash}
         if data.commit is not None:
             provenance["dataset_commit"] = data.commit

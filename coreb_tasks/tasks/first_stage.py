@@ -8,14 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
-from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import mteb
-import numpy as np
 
-from coreb_tasks import rules
+from coreb_tasks import scoring
 from coreb_tasks.data import PredictionsError, RetrievalData
 from coreb_tasks.data.predictions import (
     Header,
@@ -25,6 +23,7 @@ from coreb_tasks.data.predictions import (
     check_same,
     file_name,
     hash_of,
+    is_number,
     read_predictions,
     write_predictions,
 )
@@ -65,12 +64,11 @@ class Request:
             PredictionsError: the run is not of the data; ``place`` says where it is from.
         """
         check_run(run, self.data, place)
-        return {query: self._pool(query, run.get(query, {})) for query in self.data.queries}
-
-    def _pool(self, query: str, scores: Mapping[str, float]) -> dict[str, float]:
-        excluded = self.data.excluded.get(query, frozenset())
-        candidates = {d: float(np.float32(score)) for d, score in scores.items() if d not in excluded}
-        return {document: candidates[document] for document in rules.ranking(candidates)[: self.depth]}
+        excluded = self.data.excluded
+        return {
+            query: scoring.best(run.get(query, {}), excluded.get(query, frozenset()), self.depth)
+            for query in self.data.queries
+        }
 
 
 class FirstStage(Protocol):
@@ -243,7 +241,7 @@ class RunStage:
         return found
 
     def _number(self, query: Any, document: Any, score: Any) -> float:
-        if isinstance(score, bool) or not isinstance(score, Real | np.number):
+        if not is_number(score):
             raise PredictionsError(
                 self.place,
                 f"the score of query {query!r} and document {document!r} is {score!r}, expected a number",
